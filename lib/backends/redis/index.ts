@@ -52,7 +52,8 @@ export {
  *
  * A user of the server needs only
  * `~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +pubsub|numsub +subscribe +unsubscribe +exists +lindex +lpos +lrem +rpush +hget +hset +hdel +info`,
- * with `&__redis__:invalidate +client|id +client|tracking +client|caching` for `tracking`;
+ * with `&__redis__:invalidate +client|id +client|tracking +client|caching` for `tracking`, and `+client|getredir` on a
+ * `client`;
  * `getset` needs `~lock:* +get +setnx +getset +del +time +info`. `+info` is optional, and so are `+select` with database 0 and
  * `+client|id +client|list +client|kill`, by which a replaced connection is ended; `keys()` needs `+scan`.
  * @throws LockConfigurationError

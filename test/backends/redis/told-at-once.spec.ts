@@ -7,6 +7,7 @@ import { RedisCluster } from '../../servers/redis-cluster.js';
 import { RedisSentinels } from '../../servers/redis-sentinels.js';
 import { eventually } from '../../support/eventually.js';
 import { giveClient } from '../../support/given-redis-client.js';
+import { BasicClientSideCache, createClient } from 'redis';
 import { percentiles } from '../../../bench/measures.js';
 import { RedisWorld } from './redis-world.js';
 
@@ -161,6 +162,82 @@ describe('a holder whose lease somebody else ends', () => {
       status: 'up',
       detail: expect.stringMatching(/next renewal.*TRACKING.*NOPERM/u),
     });
+  });
+
+  it.each(['queue', 'plain'] as const)('is told of an eviction by its own service, in mode %s', async (mode) => {
+    const locks = world.service({ mode });
+    const lock = await locks.acquire('key', { ttlMs: TTL_MS });
+    await new Promise((resolve) => setTimeout(resolve, TRACKED_MS));
+    const told = untilLost(lock);
+    await locks.evict('key');
+    await told;
+  });
+
+  it('is told by whichever service on its client listens, and after that one has closed', async () => {
+    const client = world.disconnecting(new Redis(world.server.url));
+    const [first, second] = [new LockService(redis({ client })), new LockService(redis({ client }))];
+    world.closing(first);
+    const [a, b] = [await first.acquire('a', { ttlMs: TTL_MS }), await first.acquire('b', { ttlMs: TTL_MS })];
+    await new Promise((resolve) => setTimeout(resolve, TRACKED_MS));
+    await second.acquire('c', { ttlMs: TTL_MS });
+    await new Promise((resolve) => setTimeout(resolve, TRACKED_MS));
+    const toldOfA = untilLost(a);
+    await world.operator.del('lock:{a}');
+    await toldOfA;
+    await second.close();
+    await new Promise((resolve) => setTimeout(resolve, TRACKED_MS));
+    const toldOfB = untilLost(b);
+    await world.operator.del('lock:{b}');
+    await toldOfB;
+  });
+
+  it('leaves the cache of a given client its messages, and says so', async () => {
+    const clientSideCache = new BasicClientSideCache({ ttl: 0, maxEntries: 0 });
+    const client = createClient({ url: world.server.url, RESP: 3, clientSideCache });
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      const locks = world.closing(new LockService(redis({ client })));
+      await locks.acquire('key', { ttlMs: TTL_MS });
+      await eventually(() => expect(locks.health.detail).toMatch(/the application tracks keys/u));
+      await world.operator.set('cached', 'old');
+      expect(await client.get('cached')).toBe('old');
+      await world.operator.set('cached', 'new');
+      await eventually(async () => expect(await client.get('cached')).toBe('new'));
+    } finally {
+      client.destroy();
+    }
+  });
+
+  it('keeps its lock on a key that has moved while its slot migrates', async () => {
+    const cluster = await RedisCluster.start({ replicas: 0 });
+    try {
+      await using locks = new LockService(redis({ cluster: cluster.addresses }));
+      const source = await cluster.masterOf('lock:{a}');
+      const target = cluster.servers.find((server) => server !== source);
+      if (!target) throw new Error('a cluster has several nodes');
+      const [from, to] = [source, target].map(({ port }) => world.disconnecting(new Redis(port, '127.0.0.1')));
+      if (!from || !to) throw new Error('both nodes have a client');
+      // The process also listens to the target.
+      for (const key of 'bcdefghijk') await locks.acquire(key, { ttlMs: TTL_MS });
+      const lock = await locks.acquire('a', { ttlMs: 900 });
+      await new Promise((resolve) => setTimeout(resolve, TRACKED_MS));
+      const slot = Number(await from.call('CLUSTER', 'KEYSLOT', 'lock:{a}'));
+      await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(await from.call('CLUSTER', 'MYID')));
+      await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(await to.call('CLUSTER', 'MYID')));
+      await from.call('MIGRATE', '127.0.0.1', target.port, 'lock:{a}', 0, 5_000);
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      expect(lock.state).toBe('held');
+    } finally {
+      await cluster.stop();
+    }
+  });
+
+  it('says in health that CLIENT CACHING alone is refused', async () => {
+    await world.operator.acl('SETUSER', 'uncached', 'on', '>secret', '~*', '&*', '+@all', '-client|caching');
+    const locks = world.service({ url: world.server.url.replace('//', '//uncached:secret@') });
+    await locks.acquire('key', { ttlMs: TTL_MS });
+    await eventually(() => expect(locks.health.detail).toMatch(/client\|caching/u));
   });
 
   it('renews a lease at once whose time somebody has shortened', async () => {

@@ -196,7 +196,9 @@ export class CommandBatch {
       }
     };
     try {
-      if ('script' in command && command.script.isTracked) this.tracking.trackNextCommand(this.client);
+      // ASKING is for the very next command: one between it and the script would undo it.
+      const isSole = requests[0]?.request.commands.length === 1;
+      if (isSole && 'script' in command && command.script.isTracked) this.tracking.trackNextCommand(this.client);
       const rawCommand =
         'script' in command ? toEvalCommand(command.script, calls, requests[0]?.mode.isBySource) : command;
       this.client.call(...rawCommand).then(onAnswer, onFailure);

@@ -54,9 +54,9 @@ export class RedisConnection implements RedisServers {
   ) {
     this.#replyTimeouts = new ReplyTimeouts(clock, timeoutMs, this.#nextDueAt, this.#onOverdue);
     this.#clientState = new ClientState(this.#clientUser);
-    this.tracking = new KeyTracking(this.#clientState.health);
     this.#source = source;
     const { givenClient } = source;
+    this.tracking = new KeyTracking(this.#clientState.health, givenClient !== undefined);
     if (givenClient) {
       const keeper = new GivenClientKeeper(givenClient, this.#clientState, timeoutMs, clock);
       this.#clients = keeper;

@@ -87,6 +87,7 @@ export class WakeUpChannel implements WakeUpChannels {
     this.#stopWatchingHealth();
     this.#nextCheck?.cancel();
     await this.#opening;
+    if (this.#client) this.connection.tracking.stopListening(this.#client);
     if (this.#isSubscribed) await this.#unsubscribe();
     this.#client?.disconnect();
   }
@@ -106,7 +107,7 @@ export class WakeUpChannel implements WakeUpChannels {
       });
       if (tracking.isWanted) client.on('messageBuffer', tracking.onMessage);
       client.on('close', () => {
-        if (client === this.#client) tracking.stopListening();
+        tracking.stopListening(client);
         this.#setSubscribed(client, false);
       });
       // The connection for commands may work while this one fails, and does not report its errors.
@@ -119,9 +120,11 @@ export class WakeUpChannel implements WakeUpChannels {
 
   #replaceClient(): void {
     const client = this.#client;
-    if (client) this.#setSubscribed(client, false);
-    this.connection.tracking.stopListening();
-    client?.disconnect();
+    if (client) {
+      this.#setSubscribed(client, false);
+      this.connection.tracking.stopListening(client);
+      client.disconnect();
+    }
     this.#client = undefined;
     this.#opening = this.#connect();
   }
@@ -136,7 +139,7 @@ export class WakeUpChannel implements WakeUpChannels {
 
   async #check(): Promise<void> {
     const isNeeded = this.wakeUps.isAnyWaiting || this.#replacementReason !== undefined;
-    if (!isNeeded && !this.connection.tracking.isListening) return;
+    if (!isNeeded && !this.connection.tracking.isPossible) return;
     const now = systemClock.now();
     if (isNeeded || now - this.#checkedAt >= TRACKING_CHECK_MS) {
       this.#checkedAt = now;
