@@ -118,7 +118,7 @@ export interface Asker {
 
 /** Watch over the leases of a store. */
 export interface LeaseWatch {
-  /** Whether the store watches a lease from its first renewal on. The core then sends that renewal soon after the grant. */
+  /** Whether the store watches an exclusive lease from its first renewal on. The core then sends that one soon after the grant. */
   readonly isActive: boolean;
 }
 

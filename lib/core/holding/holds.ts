@@ -6,7 +6,7 @@ import type { HandOffOptions } from '../options/hand-off-options.js';
 import type { ResolvedOptions } from '../options/lock-options.js';
 import { TimerWheel } from '../time/timer-wheel.js';
 import { isExhausted } from '../turns/hand-off-limits.js';
-import { haveSameRequest } from '../turns/slot.js';
+import { haveSameRequest, slotOf } from '../turns/slot.js';
 import type { Turns } from '../turns/turns.js';
 import { runOutsideLocks } from './call-tree.js';
 import { Hold, type HoldListener } from './hold.js';
@@ -69,7 +69,8 @@ export class Holds {
   /** Begins the hold of a lease that the backend has just granted. Waiters who may share the key join it. */
   begin(key: string, options: ResolvedOptions, lease: Lease): Hold {
     const { clock } = this.service;
-    const watchdog = new Watchdog(lease, options.watchdog, clock, this.#wheel, this.#leaseWatch?.isActive);
+    const isWatched = this.#leaseWatch?.isActive === true && slotOf(key, options) === key;
+    const watchdog = new Watchdog(lease, options.watchdog, clock, this.#wheel, isWatched);
     const hold = new Hold(key, options, this.#listener, watchdog);
     if (hold.isShared) {
       this.#joinable.offer(hold);

@@ -30,15 +30,15 @@ function renewAll(holds: HoldsById): void {
   for (const { watchdog, options } of holds) if (options.watchdog) watchdog.renewAnew();
 }
 
-/** Reads whether the exclusive hold of a key still has it. A failed reading says nothing: the next renewal will. */
+/** Reads whether the exclusive hold of a key still has it. A renewal answers where the reading fails. */
 async function checkHold(store: LeaseStore, key: string, holds: HoldsById, mayRenew: () => boolean): Promise<void> {
   const watchdog = holds.get(key)?.watchdog;
   if (!watchdog) return;
   const isHeld = await store.isHeldBy?.(key, watchdog.lease.owner).catch(() => undefined);
   const hold = holds.get(key);
   // The lease may have been released meanwhile, or handed on within this process.
-  if (isHeld === undefined || hold?.watchdog !== watchdog) return;
-  if (!isHeld) watchdog.revoke();
+  if (hold?.watchdog !== watchdog) return;
+  if (isHeld === false) watchdog.revoke();
   else if (hold.options.watchdog && mayRenew()) watchdog.renewNow();
 }
 

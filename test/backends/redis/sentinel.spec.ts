@@ -133,8 +133,9 @@ describe('under Sentinel', () => {
       expect(present).not.toBe(former);
       expect(lock.isHeld).toBe(true);
       // The waiter stands in line on the new master, where it can be reached.
-      const channel = async () =>
-        (await askRedis(present.port, "EVAL \"return redis.call('HVALS', 'lock:{key}:w')[1]\" 0")).split('|')[0];
+      const findChannel = `local values = table.concat(redis.call('HVALS', 'lock:{key}:w'), ' ')
+        return string.match(values, '([^ |]+)|')`.replaceAll(/\s+/gu, ' ');
+      const channel = async () => askRedis(present.port, `EVAL "${findChannel}" 0`);
       await eventually(async () =>
         expect(await askRedis(present.port, `EVAL "return redis.call('PUBLISH', '${await channel()}', '-|1')" 0`)).toBe(
           '1',

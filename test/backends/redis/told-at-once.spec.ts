@@ -23,6 +23,9 @@ const ENDS = {
   DEL: (world: RedisWorld, key: string) => world.operator.del(`lock:{${key}}`),
   'another value': (world: RedisWorld, key: string) => world.operator.set(`lock:{${key}}`, 'another program'),
   evict: (world: RedisWorld, key: string) => world.service().evict(key),
+  'a value of another kind': async (world: RedisWorld, key: string) => {
+    await world.operator.multi().del(`lock:{${key}}`).lpush(`lock:{${key}}`, 'another program').exec();
+  },
   FLUSHALL: (world: RedisWorld) => world.operator.flushall(),
   'eviction by allkeys-lru': async (world: RedisWorld, key: string) => {
     await world.operator.config('SET', 'maxmemory-policy', 'allkeys-lru');
