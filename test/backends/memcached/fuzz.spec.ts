@@ -75,7 +75,7 @@ class World {
       health,
       start: nothing,
       assertSameServerList: nothing,
-      nodeOf: () => node,
+      getNode: () => node,
       close: () => undefined,
     };
     this.#store = new MemcachedLeaseStore(servers as unknown as MemcachedRing, 'lock');

@@ -17,6 +17,9 @@ const FIRST_SEND_MODE: SendMode = { isBySource: false, isAlone: false };
 /** Idle time after which a connection is tested before it is used: firewalls drop idle connections without notice. */
 const MAX_IDLE_MS = 30_000;
 
+/** Number of waiting requests from which on no lease is renewed early for its key to be tracked. */
+const MAX_WAITING_TO_TRACK = 500;
+
 /**
  * A connection to one server. Every command fails within a bounded time, whatever the settings of the client and the
  * state of the server.
@@ -97,8 +100,9 @@ export class RedisConnection implements RedisServers {
     this.tracking.start(onChange);
   }
 
+  /** During a burst keys are tracked later: renewals would keep the acquisitions waiting that were made already. */
   get canTrackKeys(): boolean {
-    return this.tracking.isPossible;
+    return this.tracking.isPossible && this.#waiting.count < MAX_WAITING_TO_TRACK;
   }
 
   async loadShards(): Promise<readonly [this]> {
