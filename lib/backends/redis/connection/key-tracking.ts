@@ -6,8 +6,8 @@ import type { RedisClient } from './redis-client.js';
 export const CHANGES_CHANNEL = '__redis__:invalidate';
 
 /**
- * What all users of one client share: lock services may share a client of the application, and the server sends the
- * messages of a connection to one listener. Each of them passes what it hears on to all.
+ * State that all lock services on one client of the application share. The server sends the messages of a connection to one
+ * listener, which passes them on to all.
  */
 interface ClientTracking {
   readonly users: Set<KeyTracking>;
