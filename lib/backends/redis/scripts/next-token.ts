@@ -6,8 +6,8 @@
 export const FENCE_TTL_MS = 3_600_000;
 
 /**
- * Returns a token greater than the last one, and not less than the clock in microseconds: it grows even if the fence is
- * lost, or has a text that is no number. Both are below 2^53, where doubles are exact.
+ * Returns a token greater than the last one, and not less than the clock in microseconds. Tokens therefore grow even if the
+ * fence is lost, or has a text that is no number. All are below 2^53, where doubles are exact.
  */
 export const NEXT_TOKEN = `
 local function next_token(fence_key, fence_ttl)
