@@ -54,6 +54,22 @@ describe('clients that applications share with the locks', () => {
     }
   });
 
+  it('wake waiters by a channel that has no key prefix', async () => {
+    const [holders, waiters] = [1, 2].map(() => {
+      const client = world.disconnecting(new Redis(world.server.url, { keyPrefix: 'app:' }));
+      return world.closing(new LockService(redis({ client })));
+    });
+    const lock = await holders?.acquire('key');
+    const waiting = waiters?.acquire('key', { waitMs: 10_000 });
+    await eventually(async () => expect(await world.operator.pubsub('CHANNELS', 'lock:*')).not.toEqual([]));
+    await eventually(async () =>
+      expect(await world.operator.hvals('app:lock:{key}:w')).toContainEqual(expect.stringMatching(/^lock:/u)),
+    );
+    expect(waiters?.health).toEqual({ status: 'up' });
+    await lock?.release();
+    await (await waiting)?.release();
+  });
+
   it('have one listener of each event, however many services share them', async () => {
     const warnings: Error[] = [];
     const onWarning = (warning: Error): void => void warnings.push(warning);

@@ -11,8 +11,10 @@ const CHECK_MS = 5_000;
 /** Time between two checks while the subscription only tells of keys that have changed. */
 const TRACKING_CHECK_MS = 30_000;
 
-/** KEYS: channel. The channel is named as a key, because some proxies refuse scripts without keys. */
-const COUNT_LISTENERS = "return redis.call('PUBSUB', 'NUMSUB', KEYS[1])";
+/**
+ * KEYS: channel, because some proxies refuse scripts without keys. ARGV: channel, to which no client adds its `keyPrefix`.
+ */
+const COUNT_LISTENERS = "return redis.call('PUBSUB', 'NUMSUB', ARGV[1])";
 
 /** The channels by which servers wake the waiters of this process. */
 export interface WakeUpChannels {
@@ -198,7 +200,7 @@ export class WakeUpChannel implements WakeUpChannels {
 
   /** Counts the listeners in a script, because scripts wake the waiters. Resolves to `NaN` when the server refuses it. */
   async #countListeners(name: string): Promise<number> {
-    const counting = this.connection.sendCommand('EVAL', COUNT_LISTENERS, 1, name);
+    const counting = this.connection.sendCommand('EVAL', COUNT_LISTENERS, 1, name, name);
     const [, listeners] = await counting.then(asList).catch(() => []);
     return Number(listeners);
   }
