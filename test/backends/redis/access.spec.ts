@@ -139,7 +139,7 @@ describe.each(['ioredis', 'redis'] as const)('how own connections get in, by %s'
       return 'right';
     };
     await world.operator.acl('SETUSER', 'app', 'reset', 'on', '>right', '~*', '&*', '+@all');
-    // What counts the time of a handshake begins with the process.
+    // The time of a handshake is compared with a clock that begins with the process.
     await new Promise((resolve) => setTimeout(resolve, 5_100 - performance.now()));
     const port = world.server.port;
     const locks = locksBy({ host: '127.0.0.1', port, username: 'app', password, requestTimeoutMs: 200 });

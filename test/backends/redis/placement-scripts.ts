@@ -1,7 +1,7 @@
 import { RENEW } from '../../../lib/backends/redis/scripts/lease-scripts.js';
 import { queueScripts } from '../../../lib/backends/redis/scripts/queue-scripts.js';
 
-/** What the scripts on a line are, by what asks for them: ours, or mutants. */
+/** Sources of the scripts on a line, ours or mutants, by what they do. */
 export type LineScripts = Record<
   'acquire' | 'acquireShare' | 'release' | 'releaseShare' | 'look' | 'renew' | 'renewShare',
   string

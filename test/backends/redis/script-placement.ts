@@ -6,7 +6,7 @@ import { DELETE, DIE, type LineScripts, PASS, SILENCE } from './placement-script
 
 /** A unit of the time of schedules is so long that none passes meanwhile. */
 const UNIT_MS = 1_000_000;
-/** What a waiter has that was handed the key and has not asked since: see `GRANT_TTL_MS` of the scripts. */
+/** Longest lease of a waiter that was handed the key and has not asked since: see `GRANT_TTL_MS` of the scripts. */
 const MAX_GRANT_MS = 5_000;
 /** A schedule that took longer may have seen such a grant end. */
 const MAX_RUN_MS = 1_500;
@@ -50,7 +50,7 @@ export class ScriptPlacement {
     this.listener.disconnect();
   }
 
-  /** What is seen after each step of each schedule. All are sent at once: the server takes one step after the other. */
+  /** Resolves to the sights after each step of each schedule. All are sent at once: the server takes one step after the other. */
   async sightsOf(schedules: readonly Schedule[]): Promise<Sight[][]> {
     for (let run = 0; run < RUNS; run += 1) {
       const began = performance.now();

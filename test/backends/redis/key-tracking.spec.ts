@@ -1,0 +1,120 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { LockService } from 'nestjs-distributed-lock/core';
+import { redis } from 'nestjs-distributed-lock/redis';
+import { BasicClientSideCache, createClient } from 'redis';
+import { RedisCluster } from '../../servers/redis-cluster.js';
+import { eventually } from '../../support/eventually.js';
+import { RedisWorld } from './redis-world.js';
+import { countTrackedClients, TTL_MS, untilLost, untilTracked } from './tracked-locks.js';
+
+describe('the tracking of held keys', () => {
+  let world: RedisWorld;
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+  afterEach(() => world.endTest());
+  afterAll(() => world.stop());
+
+  it('costs a short lock nothing: no third command, and no second connection', async () => {
+    const locks = world.service();
+    await locks.start();
+    await locks.withLock('key', () => undefined);
+    const commands = await world.commandsDuring(() => locks.withLock('key', () => undefined));
+    expect(commands).toEqual(['evalsha', 'evalsha']);
+    expect(await world.operator.pubsub('CHANNELS', '*')).toEqual([]);
+  });
+
+  it('leaves it to the next renewal when it is off, or the right to it is missing, which health says', async () => {
+    await world.operator.acl('SETUSER', 'untracked', 'on', '>secret', '~*', '&*', '+@all', '-client|tracking');
+    const url = world.server.url.replace('//', '//untracked:secret@');
+    const [off, refused] = [world.service({ tracking: 'off' }), world.service({ url })];
+    for (const locks of [off, refused]) {
+      const lock = await locks.acquire('key', { ttlMs: 1_500 });
+      await untilTracked();
+      const told = untilLost(lock);
+      await world.operator.del('lock:{key}');
+      await told;
+    }
+    expect(off.health).toEqual({ status: 'up' });
+    expect(refused.health).toMatchObject({
+      status: 'up',
+      detail: expect.stringMatching(/next renewal.*TRACKING.*NOPERM/u),
+    });
+  });
+
+  it('says in health that CLIENT CACHING alone is refused', async () => {
+    await world.operator.acl('SETUSER', 'uncached', 'on', '>secret', '~*', '&*', '+@all', '-client|caching');
+    const locks = world.service({ url: world.server.url.replace('//', '//uncached:secret@') });
+    await locks.acquire('key', { ttlMs: TTL_MS });
+    await eventually(() => expect(locks.health.detail).toMatch(/client\|caching/u));
+  });
+
+  it('renews a lease at once whose time somebody has shortened', async () => {
+    const lock = await world.service().acquire('key', { ttlMs: TTL_MS });
+    await untilTracked();
+    await world.operator.pexpire('lock:{key}', 5_000);
+    await eventually(async () => expect(await world.operator.pttl('lock:{key}')).toBeGreaterThan(5_000));
+    expect(lock.state).toBe('held');
+  });
+
+  it('ends no lock when the server forgets keys for lack of space', async () => {
+    await world.operator.config('SET', 'tracking-table-max-keys', '50');
+    try {
+      const locks = world.service();
+      const held = await Promise.all(
+        Array.from({ length: 1_000 }, (_, place) => locks.acquire(`held-${place}`, { ttlMs: TTL_MS })),
+      );
+      await eventually(async () => expect(await countTrackedClients(world.operator)).toBe(1));
+      await untilTracked();
+      const commands = await world.commandsDuring(() => new Promise((resolve) => setTimeout(resolve, 1_000)));
+      // Each renewal that is tracked anew lets the server forget another key: their number is limited.
+      expect(commands.length).toBeLessThan(200);
+      expect(held.every((lock) => lock.state === 'held')).toBe(true);
+    } finally {
+      await world.operator.config('SET', 'tracking-table-max-keys', '1000000');
+    }
+  });
+
+  it('leaves the cache of a given client its messages, and says so', async () => {
+    const clientSideCache = new BasicClientSideCache({ ttl: 0, maxEntries: 0 });
+    const client = createClient({ url: world.server.url, RESP: 3, clientSideCache });
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      const locks = world.closing(new LockService(redis({ client })));
+      await locks.acquire('key', { ttlMs: TTL_MS });
+      await eventually(() => expect(locks.health.detail).toMatch(/the application tracks keys/u));
+      await world.operator.set('cached', 'old');
+      expect(await client.get('cached')).toBe('old');
+      await world.operator.set('cached', 'new');
+      await eventually(async () => expect(await client.get('cached')).toBe('new'));
+    } finally {
+      client.destroy();
+    }
+  });
+
+  it('ends no lock on a key that has moved while its slot migrates', async () => {
+    const cluster = await RedisCluster.start({ replicas: 0 });
+    try {
+      await using locks = new LockService(redis({ cluster: cluster.addresses }));
+      const source = await cluster.masterOf('lock:{a}');
+      const target = cluster.servers.find((server) => server !== source);
+      if (!target) throw new Error('a cluster has several nodes');
+      const [from, to] = [source, target].map(({ port }) => world.disconnecting(new Redis(port, '127.0.0.1')));
+      if (!from || !to) throw new Error('both nodes have a client');
+      // The process also listens to the target.
+      for (const key of 'bcdefghijk') await locks.acquire(key, { ttlMs: TTL_MS });
+      const lock = await locks.acquire('a', { ttlMs: 900 });
+      await untilTracked();
+      const slot = Number(await from.call('CLUSTER', 'KEYSLOT', 'lock:{a}'));
+      await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(await from.call('CLUSTER', 'MYID')));
+      await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(await to.call('CLUSTER', 'MYID')));
+      await from.call('MIGRATE', '127.0.0.1', target.port, 'lock:{a}', 0, 5_000);
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      expect(lock.state).toBe('held');
+    } finally {
+      await cluster.stop();
+    }
+  });
+});
