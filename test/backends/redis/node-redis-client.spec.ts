@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { Redis as Valkey } from 'iovalkey';
-import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
+import { LockService } from 'nestjs-distributed-lock/core';
 import { type NodeRedisClient, redis, type RedisMode } from 'nestjs-distributed-lock/redis';
 import { redlock } from 'nestjs-distributed-lock/redlock';
 import { createClient, createClientPool, RESP_TYPES } from 'redis';
 import { createClient as createClient5, RESP_TYPES as RESP_TYPES5 } from 'redis-5';
-import { SLACK_MS } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { expectLocks, expectNeverCut } from './given-client-promises.js';
 import { RedisWorld } from './redis-world.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
@@ -51,21 +51,7 @@ describe('a client of node-redis that was given', () => {
       const client = ending(make({ url: world.server.url, ...(mode === 'getset' ? PROMPT : {}) }));
       await client.connect();
       const listeners = EVENTS.map((event) => client.listenerCount(event));
-      const [a, b] = [new LockService(redis({ client, mode })), new LockService(redis({ client, mode }))];
-      const first = await a.acquire('key', { ttlMs: 600 });
-      const waiting = b.acquire('key');
-      await expect(b.tryAcquire('other')).resolves.not.toBeNull();
-      expect(await world.operator.exists('lock:{key}')).toBe(1);
-      await expect(a.keys().next()).resolves.toMatchObject({ done: false });
-      await eventually(async () => expect((await a.look('key')).holder).toMatchObject({ pid: process.pid }));
-      await new Promise((resolve) => setTimeout(resolve, 900));
-      expect(first.isHeld).toBe(true);
-      const since = performance.now();
-      await first.release();
-      const second = await waiting;
-      expect(performance.now() - since).toBeLessThan(SLACK_MS);
-      expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
-      await Promise.all([a.close(), b.close()]);
+      await expectLocks(client, mode, async () => expect(await world.operator.exists('lock:{key}')).toBe(1));
       expect(client.isReady).toBe(true);
       expect(String(await client.sendCommand(['PING']))).toBe('PONG');
       expect(EVENTS.map((event) => client.listenerCount(event))).toEqual(listeners);
@@ -79,19 +65,7 @@ describe('a client of node-redis that was given', () => {
     it('is never cut, also when an answer is overdue', async () => {
       const client = ending(make({}));
       await client.connect();
-      const id = await client.sendCommand(['CLIENT', 'ID']);
-      const service = world.closing(new LockService(redis({ client, requestTimeoutMs: 100 })));
-      await service.withLock('warm', () => undefined);
-      world.server.freeze();
-      try {
-        await expect(service.acquire('key', { waitMs: 300 })).rejects.toBeInstanceOf(LockBackendError);
-        expect(service.health).toMatchObject({ status: 'down', detail: 'no answer within 100 ms' });
-      } finally {
-        world.server.thaw();
-      }
-      await eventually(async () => expect(await service.withLock('other', () => 'in')).toBe('in'));
-      await expect(client.sendCommand(['CLIENT', 'ID'])).resolves.toBe(id);
-      await eventually(async () => expect(await world.operator.exists('lock:{key}')).toBe(0));
+      await expectNeverCut(world, client, () => client.sendCommand(['CLIENT', 'ID']));
     });
 
     it('that has not connected yet is idle, and is connected by the first request', async () => {

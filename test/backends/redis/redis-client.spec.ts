@@ -1,10 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
-import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
+import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisClient, type RedisMode } from 'nestjs-distributed-lock/redis';
-import { SLACK_MS } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { expectLocks, expectNeverCut } from './given-client-promises.js';
 import { RedisWorld } from './redis-world.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
@@ -34,18 +33,7 @@ describe('a client that was given', () => {
     it.each(MODES)('locks, waits, renews, and stays as it was (%s)', async (mode) => {
       const client = world.disconnecting(make(world.server.url, mode === 'getset' ? PROMPT : {}));
       const listeners = EVENTS.map((event) => client.listenerCount(event));
-      const [a, b] = [new LockService(redis({ client, mode })), new LockService(redis({ client, mode }))];
-      const first = await a.acquire('key', { ttlMs: 600 });
-      const waiting = b.acquire('key');
-      await expect(b.tryAcquire('other')).resolves.not.toBeNull();
-      await new Promise((resolve) => setTimeout(resolve, 900));
-      expect(first.isHeld).toBe(true);
-      const since = performance.now();
-      await first.release();
-      const second = await waiting;
-      expect(performance.now() - since).toBeLessThan(SLACK_MS);
-      expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
-      await Promise.all([a.close(), b.close()]);
+      await expectLocks(client, mode);
       await expect(client.call('PING')).resolves.toBe('PONG');
       expect(EVENTS.map((event) => client.listenerCount(event))).toEqual(listeners);
     });
@@ -53,20 +41,7 @@ describe('a client that was given', () => {
 
   it('is never cut, also when an answer is overdue', async () => {
     const client = world.disconnecting(new Redis(world.server.url));
-    const id = await client.client('ID');
-    const service = world.closing(new LockService(redis({ client, requestTimeoutMs: 100 })));
-    await service.withLock('warm', () => undefined);
-    world.server.freeze();
-    try {
-      await expect(service.acquire('key', { waitMs: 300 })).rejects.toBeInstanceOf(LockBackendError);
-      expect(service.health).toMatchObject({ status: 'down', detail: 'no answer within 100 ms' });
-    } finally {
-      world.server.thaw();
-    }
-    await eventually(async () => expect(await service.withLock('other', () => 'in')).toBe('in'));
-    expect(service.health).toEqual({ status: 'up' });
-    await expect(client.client('ID')).resolves.toBe(id);
-    await eventually(async () => expect(await world.operator.exists('lock:{key}')).toBe(0));
+    await expectNeverCut(world, client, () => client.client('ID'));
   });
 
   it('that has not connected yet is idle, and is used as it is', async () => {

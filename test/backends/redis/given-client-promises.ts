@@ -1,0 +1,56 @@
+import { expect } from '@jest/globals';
+import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
+import { redis, type RedisMode, type RedisOptions } from 'nestjs-distributed-lock/redis';
+import { SLACK_MS } from '../../conformance/contract.js';
+import { eventually } from '../../support/eventually.js';
+import type { RedisWorld } from './redis-world.js';
+
+type GivenClient = NonNullable<RedisOptions['client']>;
+
+/**
+ * Two services on one client lock, wait, renew and hand over, and close.
+ * @param whileHeld called while "key" is held
+ */
+export async function expectLocks(
+  client: GivenClient,
+  mode: RedisMode,
+  whileHeld: () => Promise<void> = async () => undefined,
+): Promise<void> {
+  const [a, b] = [new LockService(redis({ client, mode })), new LockService(redis({ client, mode }))];
+  const first = await a.acquire('key', { ttlMs: 600 });
+  const waiting = b.acquire('key');
+  await expect(b.tryAcquire('other')).resolves.not.toBeNull();
+  await whileHeld();
+  await expect(a.keys().next()).resolves.toMatchObject({ done: false });
+  await eventually(async () => expect((await a.look('key')).holder).toMatchObject({ pid: process.pid }));
+  await new Promise((resolve) => setTimeout(resolve, 900));
+  expect(first.isHeld).toBe(true);
+  const since = performance.now();
+  await first.release();
+  const second = await waiting;
+  expect(performance.now() - since).toBeLessThan(SLACK_MS);
+  expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
+  await Promise.all([a.close(), b.close()]);
+}
+
+/** A server that stands still fails the requests, and leaves the client its connection. */
+export async function expectNeverCut(
+  world: RedisWorld,
+  client: GivenClient,
+  askForId: () => Promise<unknown>,
+): Promise<void> {
+  const id = await askForId();
+  const service = world.closing(new LockService(redis({ client, requestTimeoutMs: 100 })));
+  await service.withLock('warm', () => undefined);
+  world.server.freeze();
+  try {
+    await expect(service.acquire('key', { waitMs: 300 })).rejects.toBeInstanceOf(LockBackendError);
+    expect(service.health).toMatchObject({ status: 'down', detail: 'no answer within 100 ms' });
+  } finally {
+    world.server.thaw();
+  }
+  await eventually(async () => expect(await service.withLock('other', () => 'in')).toBe('in'));
+  expect(service.health).toEqual({ status: 'up' });
+  await expect(askForId()).resolves.toBe(id);
+  await eventually(async () => expect(await world.operator.exists('lock:{key}')).toBe(0));
+}
