@@ -1,35 +1,17 @@
 import type { ReportedHealth } from '../../../core/index.js';
 import { isErrorReply, toLoggableError } from '../error.js';
 import type { RedisClient } from './redis-client.js';
+import { SharedTracking, type TrackingUser } from './shared-tracking.js';
 
 /** Channel on which a server tells one connection which keys have changed. */
 export const CHANGES_CHANNEL = '__redis__:invalidate';
-
-/**
- * State that all lock services on one client of the application share. The server sends the messages of a connection to one
- * listener, which passes them on to all.
- */
-interface ClientTracking {
-  readonly users: Set<KeyTracking>;
-  /** User whose listener gets the messages, and its number. */
-  receiver: KeyTracking | undefined;
-  listenerId: string | undefined;
-}
+/** Consequence of a server that does not tell of changes, for health. */
+export const LATE_LOSS = 'a holder whose key is deleted learns of it with its next renewal';
 
 class TrackedByApplicationError extends Error {
   constructor() {
     super('the application tracks keys on the given client itself');
   }
-}
-
-const trackingByClient = new WeakMap<RedisClient, ClientTracking>();
-
-function trackingOf(client: RedisClient): ClientTracking {
-  const existing = trackingByClient.get(client);
-  if (existing) return existing;
-  const tracking = { users: new Set<KeyTracking>(), receiver: undefined, listenerId: undefined };
-  trackingByClient.set(client, tracking);
-  return tracking;
 }
 
 /**
@@ -40,7 +22,7 @@ function trackingOf(client: RedisClient): ClientTracking {
  *
  * A message is a hint: it also comes when the server forgets a key for lack of space. It comes once for each renewal.
  */
-export class KeyTracking {
+export class KeyTracking implements TrackingUser {
   /** Connection that gets the messages, and its number while it listens. */
   #listener: RedisClient | undefined;
   #listenerId: string | undefined;
@@ -100,23 +82,30 @@ export class KeyTracking {
     this.#listener = undefined;
     this.#listenerId = undefined;
     this.#isTracked = false;
-    const tracking = this.#trackedClient && trackingOf(this.#trackedClient);
+    const client = this.#trackedClient;
     this.#trackedClient = undefined;
-    tracking?.users.delete(this);
-    if (tracking?.receiver !== this) return;
-    tracking.receiver = undefined;
-    for (const user of tracking.users) user.#takeOver();
+    if (client) SharedTracking.of(client).remove(this);
   }
 
   /** @param names texts or buffers; `null` for all keys */
   readonly onMessage = (channel: unknown, names: unknown): void => {
     if (String(channel) !== CHANGES_CHANNEL) return;
-    const users = this.#trackedClient ? trackingOf(this.#trackedClient).users : [this];
+    const users = this.#trackedClient ? SharedTracking.of(this.#trackedClient).users : [this];
     for (const user of users) {
-      if (!Array.isArray(names)) user.#onChange?.(undefined);
-      else for (const name of names) user.#onChange?.(String(name));
+      if (!Array.isArray(names)) user.onChange(undefined);
+      else for (const name of names) user.onChange(String(name));
     }
   };
+
+  onChange(name: string | undefined): void {
+    this.#onChange?.(name);
+  }
+
+  trackAnew(): void {
+    this.#isTracked = false;
+    this.#knownListenerId = undefined;
+    this.onChange(undefined);
+  }
 
   /** Tells the server of the listener, before the first commands of a connection. */
   prepare(client: RedisClient): void {
@@ -143,7 +132,8 @@ export class KeyTracking {
     try {
       const listenerId = String(await client.call('CLIENT', 'GETREDIR'));
       if (!isCurrent()) return;
-      if (listenerId !== '-1' && listenerId !== trackingOf(client).listenerId) throw new TrackedByApplicationError();
+      if (listenerId !== '-1' && listenerId !== SharedTracking.of(client).listenerId)
+        throw new TrackedByApplicationError();
       this.#track(client, id);
       // Renewals were not tracked meanwhile.
       this.#onChange?.(undefined);
@@ -154,21 +144,11 @@ export class KeyTracking {
 
   #track(client: RedisClient, id: string): void {
     this.#isTracked = true;
-    const tracking = trackingOf(client);
-    tracking.users.add(this);
-    tracking.receiver = this;
-    tracking.listenerId = id;
+    SharedTracking.of(client).add(this, id);
     const onSuccess = (): void => this.health.setAdvice('tracking', undefined);
     client
       .call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', id, 'OPTIN', 'NOLOOP')
       .then(onSuccess, (error: unknown) => id === this.#listenerId && this.#onTrackingError(error));
-  }
-
-  /** Has the next renewals name this listener instead of one that has stopped. */
-  #takeOver(): void {
-    this.#isTracked = false;
-    this.#knownListenerId = undefined;
-    this.#onChange?.(undefined);
   }
 
   /** A connection that is lost says nothing about tracking: the next commands try again. */
@@ -185,7 +165,6 @@ export class KeyTracking {
     this.#stop();
     this.#isRefused = true;
     const { message } = toLoggableError(error);
-    const consequence = 'a holder whose key is deleted learns of it with its next renewal';
-    this.health.setAdvice('tracking', `${consequence}, because CLIENT TRACKING was refused: ${message}`);
+    this.health.setAdvice('tracking', `${LATE_LOSS}, because CLIENT TRACKING was refused: ${message}`);
   }
 }

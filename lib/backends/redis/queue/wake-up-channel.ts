@@ -1,5 +1,5 @@
 import { detached, systemClock, type Timer, type WakeUps, within } from '../../../core/index.js';
-import { CHANGES_CHANNEL } from '../connection/key-tracking.js';
+import { CHANGES_CHANNEL, LATE_LOSS } from '../connection/key-tracking.js';
 import type { RedisClient } from '../connection/redis-client.js';
 import type { RedisConnection } from '../connection/redis-connection.js';
 import { toLoggableError } from '../error.js';
@@ -207,10 +207,7 @@ export class WakeUpChannel implements WakeUpChannels {
 
   #reportError(error: unknown): void {
     const { message } = toLoggableError(error);
-    const consequence =
-      this.name === undefined
-        ? 'a holder whose key is deleted learns of it with its next renewal'
-        : 'waiters have to poll';
+    const consequence = this.name === undefined ? LATE_LOSS : 'waiters have to poll';
     this.connection.health.setAdvice('subscription', `${consequence}, because the subscription failed: ${message}`);
   }
 
