@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { type BackendFactory, type LeaseStore, LockBackend, WakeUps } from '../../core/index.js';
 import { createGivenClientSource, createHostSource, createUrlSource } from './connection/client-sources.js';
-import { ClusterWakeUpChannels } from './cluster/cluster-wake-up-channels.js';
+import { ClusterSubscriptions } from './cluster/cluster-subscriptions.js';
 import { ClusterConnection } from './cluster/cluster-connection.js';
 import { ClusterNodes } from './cluster/cluster-nodes.js';
 import { type ClusterSource, createClusterSource, createGivenClusterSource } from './cluster/cluster-source.js';
 import { createGivenNodeRedisClusterSource } from './cluster/node-redis-cluster-source.js';
 import { GetsetLeaseStore } from './getset/lease-store.js';
-import { WakeUpChannel } from './queue/wake-up-channel.js';
+import { Subscription } from './connection/subscription.js';
 import { PlainLeaseStore } from './plain/lease-store.js';
 import { QueueLeaseStore } from './queue/lease-store.js';
 import type { ClientSource } from './connection/redis-client.js';
@@ -65,10 +65,10 @@ export function redis(options: RedisOptions): BackendFactory {
 
 function createBackend(options: ResolvedRedisOptions): LockBackend {
   const { mode, patienceMs } = options;
-  const { servers, createChannels } = createServers(options);
+  const { servers, createSubscriptions } = createServers(options);
   const storeByMode: Record<typeof mode, () => LeaseStore> = {
-    queue: () => new QueueLeaseStore(servers, options, createChannels({ wakesWaiters: true })),
-    plain: () => new PlainLeaseStore(servers, options, createChannels({ wakesWaiters: false })),
+    queue: () => new QueueLeaseStore(servers, options, createSubscriptions({ wakesWaiters: true })),
+    plain: () => new PlainLeaseStore(servers, options, createSubscriptions({ wakesWaiters: false })),
     getset: () => new GetsetLeaseStore(servers, options),
   };
   return new LockBackend(storeByMode[mode](), { patienceMs });
@@ -87,20 +87,21 @@ function createServers(options: ResolvedRedisOptions) {
   return createConnection(createGivenClientSource(client), options);
 }
 
-interface ChannelSettings {
+interface SubscriptionSettings {
   readonly wakesWaiters: boolean;
 }
 
 function createConnection(source: ClientSource, { prefix, requestTimeoutMs }: ResolvedRedisOptions) {
   const servers = new RedisConnection(source, requestTimeoutMs);
-  const createChannels = ({ wakesWaiters }: ChannelSettings) =>
-    new WakeUpChannel(servers, wakesWaiters ? `${prefix}:${randomUUID()}` : undefined, new WakeUps(), false);
-  return { servers, createChannels };
+  const createSubscriptions = ({ wakesWaiters }: SubscriptionSettings) =>
+    new Subscription(servers, wakesWaiters ? `${prefix}:${randomUUID()}` : undefined, new WakeUps(), false);
+  return { servers, createSubscriptions };
 }
 
 function createClusterConnection(source: ClusterSource, { prefix, requestTimeoutMs }: ResolvedRedisOptions) {
   const nodes = new ClusterNodes(source, requestTimeoutMs);
   const servers = new ClusterConnection(nodes, requestTimeoutMs);
-  const createChannels = ({ wakesWaiters }: ChannelSettings) => new ClusterWakeUpChannels(nodes, prefix, wakesWaiters);
-  return { servers, createChannels };
+  const createSubscriptions = ({ wakesWaiters }: SubscriptionSettings) =>
+    new ClusterSubscriptions(nodes, prefix, wakesWaiters);
+  return { servers, createSubscriptions };
 }

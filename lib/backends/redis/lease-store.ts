@@ -7,7 +7,7 @@ import { explainStartError } from './missing-commands.js';
 import type { ResolvedRedisOptions } from './options.js';
 import { RENEW } from './scripts/lease-scripts.js';
 import { isLeaseOf, keyOfLease, leaseKeyOf } from './scripts/redis-values.js';
-import type { WakeUpChannels } from './queue/wake-up-channel.js';
+import type { Subscriptions } from './connection/subscription.js';
 import type { RedisScript } from './scripts/redis-script.js';
 
 /** TTL of the key that is locked at the start, which thus never stays. */
@@ -33,7 +33,7 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
     protected readonly servers: RedisServers,
     { prefix, minReplicas, tracking }: StoreOptions,
     /** Subscriptions to the servers, where the mode has any. */
-    private readonly subscriptions?: WakeUpChannels,
+    private readonly subscriptions?: Subscriptions,
   ) {
     this.prefix = prefix;
     this.tracksKeys = tracking === 'auto' && subscriptions !== undefined;

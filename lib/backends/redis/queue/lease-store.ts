@@ -26,7 +26,7 @@ import {
   shareKeysOf,
 } from '../scripts/redis-values.js';
 import { holderOf, parseKeyState } from './key-state.js';
-import type { WakeUpChannels } from './wake-up-channel.js';
+import type { Subscriptions } from '../connection/subscription.js';
 
 /** Pause of a waiter that cannot be woken, plus or minus a half. */
 const POLL_MS = 100;
@@ -69,7 +69,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   constructor(
     servers: RedisServers,
     options: StoreOptions,
-    private readonly channels: WakeUpChannels,
+    private readonly channels: Subscriptions,
   ) {
     super(servers, options, channels);
     this.#wakeUps = channels.wakeUps;

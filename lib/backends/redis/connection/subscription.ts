@@ -1,7 +1,7 @@
 import { detached, systemClock, type Timer, type WakeUps, within } from '../../../core/index.js';
-import { CHANGES_CHANNEL, LATE_LOSS } from '../connection/key-tracking.js';
-import type { RedisClient } from '../connection/redis-client.js';
-import type { RedisConnection } from '../connection/redis-connection.js';
+import { CHANGES_CHANNEL, LATE_LOSS } from './key-tracking.js';
+import type { RedisClient } from './redis-client.js';
+import type { RedisConnection } from './redis-connection.js';
 import { toLoggableError } from '../error.js';
 import { asList } from '../scripts/redis-values.js';
 
@@ -16,8 +16,8 @@ const TRACKING_CHECK_MS = 30_000;
  */
 const COUNT_LISTENERS = "return redis.call('PUBSUB', 'NUMSUB', ARGV[1])";
 
-/** The channels by which servers wake the waiters of this process. */
-export interface WakeUpChannels {
+/** The subscriptions by which servers wake the waiters of this process, and tell it of keys that have changed. */
+export interface Subscriptions {
   /** Whether messages stay on the node of a cluster that has the channel's slot. */
   readonly isSharded: boolean;
   readonly wakeUps: WakeUps;
@@ -35,10 +35,10 @@ export interface WakeUpChannels {
  * waiter makes it connect, or the first lock that is held for longer than some milliseconds.
  *
  * A message is a hint, because messages may be lost. All waiters retry whenever the subscription begins or ends. While
- * a waiter exists, the channel subscribes again and again, and replaces its client when no answer comes: networks drop
+ * a waiter exists, it subscribes again and again, and replaces its client when no answer comes: networks drop
  * idle connections without notice.
  */
-export class WakeUpChannel implements WakeUpChannels {
+export class Subscription implements Subscriptions {
   /** `s` for sharded Pub/Sub: SSUBSCRIBE, SUNSUBSCRIBE and the event `smessage`. */
   readonly #commandPrefix: 's' | '';
   readonly #stopWatchingHealth: () => void;

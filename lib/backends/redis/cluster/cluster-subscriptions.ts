@@ -2,19 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { WakeUps } from '../../../core/index.js';
 import type { ClusterNodes } from './cluster-nodes.js';
 import { slotOf } from '../connection/key-slot.js';
-import { WakeUpChannel, type WakeUpChannels } from '../queue/wake-up-channel.js';
+import { Subscription, type Subscriptions } from '../connection/subscription.js';
 
 /** Maximum number of channel names to try. Finds a node that owns 0.1 % of the slots almost surely. */
 const MAX_CHANNEL_NAMES = 20_000;
 
 /**
- * One channel on each master that has a key with a waiter. Channels are sharded: a message stays on its node, and the
- * node's count of receivers tells whether this process listens. The name of a channel lies in a slot of its node.
+ * One subscription on each master that has a key with a waiter, or one that is held. Their channels are sharded: a message
+ * stays on its node, and the node's count of receivers tells whether this process listens. The name of a channel lies in a
+ * slot of its node.
  */
-export class ClusterWakeUpChannels implements WakeUpChannels {
+export class ClusterSubscriptions implements Subscriptions {
   readonly isSharded = true;
   readonly wakeUps = new WakeUps();
-  readonly #channelByNode = new Map<string, WakeUpChannel>();
+  readonly #subscriptionByNode = new Map<string, Subscription>();
   readonly #closing = new Set<Promise<void>>();
 
   constructor(
@@ -27,23 +28,19 @@ export class ClusterWakeUpChannels implements WakeUpChannels {
   }
 
   channelFor(leaseKey: string): string | undefined {
-    return this.#channelByNode.get(this.#nodeOf(leaseKey) ?? '')?.channelFor();
+    return this.#subscriptionByNode.get(this.#nodeOf(leaseKey) ?? '')?.channelFor();
   }
 
   open(leaseKey: string): void {
-    const node = this.#nodeOf(leaseKey);
-    if (node === undefined) return;
-    const channel = this.#channelByNode.get(node) ?? this.#createChannel(node);
-    channel?.open();
+    this.#subscriptionFor(leaseKey)?.open();
   }
 
   track(leaseKey: string): void {
-    const node = this.#nodeOf(leaseKey);
-    if (node !== undefined) (this.#channelByNode.get(node) ?? this.#createChannel(node))?.track();
+    this.#subscriptionFor(leaseKey)?.track();
   }
 
   async close(): Promise<void> {
-    for (const [node] of this.#channelByNode) this.#closeChannel(node);
+    for (const [node] of this.#subscriptionByNode) this.#closeSubscription(node);
     await Promise.all(this.#closing);
   }
 
@@ -51,13 +48,18 @@ export class ClusterWakeUpChannels implements WakeUpChannels {
     return this.nodes.slots?.masterOf(this.nodes.slotOf(leaseKey));
   }
 
+  #subscriptionFor(leaseKey: string): Subscription | undefined {
+    const node = this.#nodeOf(leaseKey);
+    return node === undefined ? undefined : (this.#subscriptionByNode.get(node) ?? this.#createSubscription(node));
+  }
+
   /** Returns `undefined` when no name in a slot of the node was found. */
-  #createChannel(node: string): WakeUpChannel | undefined {
+  #createSubscription(node: string): Subscription | undefined {
     const name = this.wakesWaiters ? this.#findChannelName(node) : undefined;
     if (this.wakesWaiters && name === undefined) return undefined;
-    const channel = new WakeUpChannel(this.nodes.connectionTo(node), name, this.wakeUps, true);
-    this.#channelByNode.set(node, channel);
-    return channel;
+    const subscription = new Subscription(this.nodes.connectionTo(node), name, this.wakeUps, true);
+    this.#subscriptionByNode.set(node, subscription);
+    return subscription;
   }
 
   #findChannelName(node: string): string | undefined {
@@ -69,19 +71,19 @@ export class ClusterWakeUpChannels implements WakeUpChannels {
     return undefined;
   }
 
-  /** Closes the channels whose slots have moved, which their servers drop. Wakes all waiters: their keys may have moved. */
+  /** Closes the subscriptions to channels whose slots have moved, which their servers drop. Wakes all waiters: their keys may have moved. */
   #onSlotsMoved(): void {
-    for (const [node, { name }] of this.#channelByNode) {
+    for (const [node, { name }] of this.#subscriptionByNode) {
       const isMaster = this.nodes.slots?.masters.has(node) === true;
       const hasChannel = name === undefined ? isMaster : this.nodes.slots?.masterOf(slotOf(name)) === node;
-      if (!hasChannel) this.#closeChannel(node);
+      if (!hasChannel) this.#closeSubscription(node);
     }
     this.wakeUps.wakeAll();
   }
 
-  #closeChannel(node: string): void {
-    const closing = this.#channelByNode.get(node)?.close() ?? Promise.resolve();
-    this.#channelByNode.delete(node);
+  #closeSubscription(node: string): void {
+    const closing = this.#subscriptionByNode.get(node)?.close() ?? Promise.resolve();
+    this.#subscriptionByNode.delete(node);
     const closed = closing.finally(() => this.#closing.delete(closed));
     this.#closing.add(closed);
   }
