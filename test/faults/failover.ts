@@ -55,7 +55,7 @@ export async function failOver(servers: FailoverServers, keys: FailoverKeys, fau
     const victim = await servers.masterOf(keys.hot);
     expect(await servers.masterOf(keys.stale)).toBe(victim);
     const struck: Struck = { failedAt: 0n, waitedMs: 0 };
-    const belief = await sleeper.freezeWhile(keys.stale, async () => {
+    const { belief } = await sleeper.freezeWhile(keys.stale, async () => {
       struck.failedAt = await strike(victim, fault);
       const askedAt = performance.now();
       const next = await other.acquire(keys.stale, { ttlMs: 60_000, waitMs: 40_000 });

@@ -16,10 +16,12 @@ export const fence: FaultTheme = {
       await using holder = await startHolder(contract);
       const { fencingToken } = await holder.acquire(key, { ttlMs: contract.processTtlMs });
       await expect(holder.child.call('writeFenced', { key, ledger: database })).resolves.toBeNull();
-      holder.child.freeze();
-      const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
-      await expect(ledger.write(next)).resolves.toBeNull();
-      holder.child.thaw();
+      // A process that is stopped in the middle of a statement keeps the file of SQLite locked.
+      const { result: next } = await holder.freezeWhile(key, async () => {
+        const lock = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
+        await expect(ledger.write(lock)).resolves.toBeNull();
+        return lock;
+      });
       const refusal = await holder.child.call('writeFenced', { key, ledger: database });
       expect(refusal).toMatch(/^StaleFenceError: /u);
       expect(refusal).toContain(String(next.fencingToken));

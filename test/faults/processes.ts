@@ -52,7 +52,7 @@ export const processes: FaultTheme = {
         await using resource = await startResource();
         await using holder = await startHolder(contract);
         await holder.acquire(key, { ttlMs });
-        const belief = await holder.freezeWhile(key, async () => {
+        const { belief } = await holder.freezeWhile(key, async () => {
           const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
           await resource.write(key, next.fencingToken);
           await next.release();

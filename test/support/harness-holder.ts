@@ -39,16 +39,16 @@ export class Holder implements AsyncDisposable {
 
   /**
    * Has it compute without a pause, freezes it in the middle of that, and lets it go on when `meanwhile` is over. Resolves to
-   * what its lock looked like in the very next step.
+   * the result of `meanwhile`, and to what the lock looked like in the very next step of the process.
    */
-  async freezeWhile(key: string, meanwhile: () => Promise<unknown>): Promise<Belief> {
+  async freezeWhile<T>(key: string, meanwhile: () => Promise<T>): Promise<{ result: T; belief: Belief }> {
     const said = this.child.stderr.length;
     const belief = this.child.call('computeUntilStopped', { key, gapMs: 200 });
     await eventually(() => this.child.stderr.slice(said).includes('computing'));
     this.child.freeze();
-    await meanwhile();
+    const result = await meanwhile();
     this.child.thaw();
-    return belief;
+    return { result, belief: await belief };
   }
 
   close(): Promise<void> {

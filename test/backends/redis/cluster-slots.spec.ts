@@ -8,6 +8,7 @@ import { RedisCluster } from '../../servers/redis-cluster.js';
 import type { RedisServer } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
 
+const COUNT_LISTENERS = "return redis.call('PUBSUB', 'SHARDNUMSUB', ARGV[1])[2]";
 const LONG = { ttlMs: 30_000, waitMs: 20_000 };
 
 describe('slots of a cluster', () => {
@@ -106,11 +107,17 @@ describe('slots of a cluster', () => {
     for (const suffix of ['', ':q', ':w', ':f']) await slot.move(`lock:{followed}${suffix}`);
     await slot.end();
     const { port } = await cluster.masterOf('lock:{followed}');
-    await eventually(async () => expect(await askRedis(port, 'PUBSUB SHARDCHANNELS')).not.toBe('0'), {
-      withinMs: 10_000,
-    });
-    // The next question tells the queue where the waiter listens now.
-    await throughout(100, () => undefined);
+    // The waiter's next call tells the queue where the waiter listens now.
+    const owner = await askRedis(port, 'LINDEX lock:{followed}:q 0');
+    const listenersOf = (channel: string) => askRedis(port, `EVAL "${COUNT_LISTENERS}" 0 ${channel}`);
+    const channelOf = (entry: string) => entry.slice(0, entry.indexOf('|'));
+    await eventually(
+      async () => {
+        const entry = await askRedis(port, `HGET lock:{followed}:w ${owner}`);
+        expect(await listenersOf(channelOf(entry))).toBe('1');
+      },
+      { withinMs: 10_000 },
+    );
     const since = performance.now();
     await lock.release();
     await (await waiting).release();
