@@ -1,4 +1,4 @@
-import { writeSync } from 'node:fs';
+import { existsSync, writeSync } from 'node:fs';
 import { type AcquireOptions, type LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { FencedResource } from './fenced-resource.js';
 import { type Connection, connectBackend, type DatabaseConnection } from './harness-connection.js';
@@ -57,18 +57,14 @@ const api = {
   loss: (key: string) => losses.get(key),
   events: () => events,
   block,
-  /** Computes until its own process was stopped for `gapMs`, and says what the lock looks like in the very next step. */
-  computeUntilStopped: ({ key, gapMs }: { key: string; gapMs: number }) => {
+  /** Computes until the file `marker` exists, which is made while the process is stopped, and says what the lock looks like then. */
+  computeUntilThawed: ({ key, marker }: { key: string; marker: string }) => {
     const lock = handleOf(key);
     const since = performance.now();
     // No message leaves before the computation ends; this does.
     writeSync(process.stderr.fd, 'computing\n');
-    for (let last = since; last - since < 20_000;) {
-      const now = performance.now();
-      if (now - last >= gapMs) return beliefOf(lock);
-      last = now;
-    }
-    throw new Error('was never stopped');
+    while (performance.now() - since < 40_000) if (existsSync(marker)) return beliefOf(lock);
+    throw new Error('was never thawed');
   },
   /** Writes as a careless holder does, without asking first. */
   write: async ({ key, resource }: { key: string; resource: string }) => {

@@ -1,3 +1,7 @@
+import { randomUUID } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { AcquireOptions } from 'nestjs-distributed-lock/core';
 import { eventually } from './eventually.js';
 import type { Connection } from './harness-connection.js';
@@ -43,12 +47,20 @@ export class Holder implements AsyncDisposable {
    */
   async freezeWhile<T>(key: string, meanwhile: () => Promise<T>): Promise<{ result: T; belief: Belief }> {
     const said = this.child.stderr.length;
-    const belief = this.child.call('computeUntilStopped', { key, gapMs: 200 });
+    const marker = join(tmpdir(), `thawed-${randomUUID()}`);
+    const belief = this.child.call('computeUntilThawed', { key, marker });
+    // When `meanwhile` fails, that is what the caller is told, and not the end of the process.
+    belief.catch(() => undefined);
     await eventually(() => this.child.stderr.slice(said).includes('computing'));
     this.child.freeze();
-    const result = await meanwhile();
-    this.child.thaw();
-    return { result, belief: await belief };
+    try {
+      const result = await meanwhile();
+      writeFileSync(marker, '');
+      this.child.thaw();
+      return { result, belief: await belief };
+    } finally {
+      rmSync(marker, { force: true });
+    }
   }
 
   close(): Promise<void> {
