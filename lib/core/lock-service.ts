@@ -73,7 +73,7 @@ export class LockService implements AsyncDisposable {
    */
   async evict(key: string, owner?: string): Promise<KeyHolder | undefined> {
     assertKey(key);
-    return evict(this.#parts.service, this.keyPrefix + key, owner);
+    return evict(this.#parts, this.keyPrefix + key, owner);
   }
 
   /** Lists the keys that any process holds, page by page from the server, in any order. @throws as `look` does */

@@ -5,6 +5,9 @@ import { eventually } from '../support/eventually.js';
 import { aborted } from './contract.js';
 import type { Suite } from './suite.js';
 
+/** A third of it, after which a lease is renewed, is longer than any test may take. */
+const LONG_TTL_MS = 600_000;
+
 /** What somebody sees, and does, who neither holds a key nor waits for it. */
 export function looking({ harness, it }: Suite): void {
   const { looks } = harness;
@@ -54,6 +57,14 @@ export function looking({ harness, it }: Suite): void {
     await next.release();
     await expect(ours.evict(key)).resolves.toBeUndefined();
     await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
+  });
+
+  it('tells a holder at once whom its own service evicts', async (contract) => {
+    const locks = await contract.service();
+    await using lock = await locks.acquire(contract.key(), { ttlMs: LONG_TTL_MS });
+    if (!looks.includes('evict')) return await expect(locks.evict(lock.key)).rejects.toThrow(LockConfigurationError);
+    await expect(locks.evict(lock.key)).resolves.toBeDefined();
+    expect(lock.signal).toMatchObject({ aborted: true, reason: { code: 'LOCK_LOST', reason: 'revoked' } });
   });
 
   it('lists the keys of its namespace that are held', async (contract) => {

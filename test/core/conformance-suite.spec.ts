@@ -122,7 +122,7 @@ const MISTAKEN: readonly (readonly [promise: string, store: typeof MemoryLeaseSt
   [
     'evicts the owner that it is told, where it can evict, and no other',
     class EvictsWhoeverIsThere extends MemoryLeaseStore {
-      async evict(key: string): Promise<boolean> {
+      override async evict(key: string): Promise<boolean> {
         this.revoke(key);
         return true;
       }

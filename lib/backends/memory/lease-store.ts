@@ -7,6 +7,7 @@ import {
   type LeaseAttempt,
   type LeaseState,
   type LeaseStore,
+  type LeaseWatch,
   type Line,
   MAX_PERMITS,
   packMetadata,
@@ -27,6 +28,7 @@ export class MemoryLeaseStore implements LeaseStore {
   readonly #lines = new Map<string, Line>();
   /** Wake-ups of waiters, by key and owner. */
   readonly #wakeUps = new Map<string, Map<string, () => void>>();
+  readonly #leaseWatchers = new Set<(key: string) => void>();
   #lastToken = 0n;
 
   constructor(private readonly clock: Clock = systemClock) {}
@@ -62,6 +64,12 @@ export class MemoryLeaseStore implements LeaseStore {
     return wasHeld;
   }
 
+  async evict(key: string, owner: string): Promise<boolean> {
+    const wasHeld = await this.release(key, owner);
+    if (wasHeld) for (const onChange of this.#leaseWatchers) onChange(key);
+    return wasHeld;
+  }
+
   async isHeldBy(key: string, owner: string): Promise<boolean> {
     return isHolder(this.#liveLine(key), owner);
   }
@@ -82,6 +90,11 @@ export class MemoryLeaseStore implements LeaseStore {
       if (wakeUps.size === 0 && this.#wakeUps.get(key) === wakeUps) this.#wakeUps.delete(key);
       if (!isHolder(this.#liveLine(key), owner)) this.#removeOwner(key, owner);
     };
+  }
+
+  watchLeases(onChange: (key: string) => void): LeaseWatch {
+    this.#leaseWatchers.add(onChange);
+    return { isActive: false, end: () => void this.#leaseWatchers.delete(onChange) };
   }
 
   /** Does nothing, because other lock services may have leases in this store. */

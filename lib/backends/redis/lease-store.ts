@@ -24,7 +24,6 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
   protected readonly prefix: string;
   /** Whether the servers are to tell when a key changes that this process has renewed. */
   protected readonly tracksKeys: boolean;
-  #onLeaseChange: ((key: string) => void) | undefined;
 
   /** Command that waits for replicas. The server answers nothing else meanwhile: https://redis.io/docs/latest/commands/wait/ */
   protected readonly confirmation: RedisCommand | undefined;
@@ -61,13 +60,6 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
 
   abstract release(key: string, owner: string): Promise<boolean>;
 
-  /** Takes the key from its holder, and tells this process itself: a server does not tell a connection of its own changes. */
-  async evict(key: string, owner: string): Promise<boolean> {
-    const isEvicted = await this.evictOnServer(key, owner);
-    if (isEvicted) this.#onLeaseChange?.(key);
-    return isEvicted;
-  }
-
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     if (this.tracksKeys) this.subscriptions?.track(leaseKeyOf(this.prefix, key));
     return this.renewOnce(key, owner, ttlMs);
@@ -82,7 +74,6 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
 
   watchLeases(onChange: (key: string | undefined) => void): LeaseWatch {
     const { servers, prefix } = this;
-    this.#onLeaseChange = onChange;
     if (this.tracksKeys) {
       servers.trackKeys((name) =>
         onChange(name === undefined ? undefined : keyOfLease(servers.keyPrefix + prefix, name)),
@@ -105,10 +96,6 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
 
   /** Sends each command that a lock needs. Leaves nothing on the server. */
   protected abstract probeServer(): Promise<unknown>;
-
-  protected evictOnServer(key: string, owner: string): Promise<boolean> {
-    return this.release(key, owner);
-  }
 
   /** Renews a lease without a subscription. */
   protected renewOnce(key: string, owner: string, ttlMs: number): Promise<boolean> {

@@ -120,6 +120,8 @@ export interface Asker {
 export interface LeaseWatch {
   /** Whether the store watches an exclusive lease from its first renewal on. The core then sends that one soon after the grant. */
   readonly isActive: boolean;
+  /** Ends the watch, for a store that outlives the service. Idempotent. */
+  end?(): void;
 }
 
 export type LeaseAttempt = GrantedLease | RefusedLease;

@@ -1,4 +1,5 @@
 import { shareProperty } from '../contract/claim.js';
+import type { KeyHolder } from '../contract/key-state.js';
 import type { LeaseWatch } from '../contract/lease-store.js';
 import type { LossReason } from '../contract/errors.js';
 import type { Lease } from '../leasing/lease.js';
@@ -113,6 +114,13 @@ export class Holds {
     return this.#passOnOrRelease(hold, 0);
   }
 
+  /** Ends the holds of this service whose leases were evicted. */
+  revoke(evicted: readonly KeyHolder[]): void {
+    if (evicted.length === 0) return;
+    const owners = new Set(evicted.map(({ owner }) => owner));
+    for (const { watchdog } of this) if (owners.has(watchdog.lease.owner)) watchdog.revoke();
+  }
+
   /** Ends every hold but those whose key is spared, and resolves when their leases are released. */
   async end(isSpared: (key: string) => boolean): Promise<void> {
     for (const hold of this) {
@@ -121,6 +129,7 @@ export class Holds {
       if (this.#abandoned.has(hold)) void this.#endAbandoned(hold);
     }
     await this.service.underWay.idle();
+    this.#leaseWatch?.end?.();
   }
 
   /** Abandons each hold that begins from now on when it reaches this age. */

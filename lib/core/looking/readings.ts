@@ -4,6 +4,7 @@ import type { Holder } from '../contract/holder.js';
 import type { KeyHolder, KeyWaiter, LeaseState } from '../contract/key-state.js';
 import type { LeaseStore } from '../contract/lease-store.js';
 import { runOutsideLocks } from '../holding/call-tree.js';
+import type { Holds } from '../holding/holds.js';
 import type { ServiceContext } from '../holding/service-context.js';
 import { hasSessions } from '../leasing/lease.js';
 import { whileAwaited } from '../kit/awaited-promises.js';
@@ -43,8 +44,12 @@ export async function currentHolder(service: ServiceContext, key: string): Promi
   return { host, pid, ...(label === undefined ? {} : { label }), ...(since ? { since } : {}) };
 }
 
-/** Takes a key from its holders, see `LockService.evict`. */
-export async function evict(service: ServiceContext, key: string, owner?: string): Promise<KeyHolder | undefined> {
+/** Takes a key from its holders, see `LockService.evict`. Holders of this service are told by no server. */
+export async function evict(
+  { service, holds }: { readonly service: ServiceContext; readonly holds: Holds },
+  key: string,
+  owner?: string,
+): Promise<KeyHolder | undefined> {
   const { holder, holders = holder ? [holder] : [] } = await look(service, key);
   const evicted: KeyHolder[] = [];
   for (const present of holders) {
@@ -56,6 +61,7 @@ export async function evict(service: ServiceContext, key: string, owner?: string
     });
     if (isEvicted) evicted.push(present);
   }
+  holds.revoke(evicted);
   return evicted[0];
 }
 

@@ -109,7 +109,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     return this.#runScript('release', leaseKey, claimKindOf(owner), [owner], { read: isFirstReplyOne });
   }
 
-  protected override evictOnServer(key: string, owner: string): Promise<boolean> {
+  evict(key: string, owner: string): Promise<boolean> {
     if (!isExclusive(owner)) return this.release(key, owner);
     return this.#runScript('evict', leaseKeyOf(this.prefix, key), 'exclusive', [owner], { read: isFirstReplyOne });
   }

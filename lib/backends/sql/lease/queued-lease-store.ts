@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { type Asker, type HolderMetadata, type LeaseAttempt, WakeUps } from '../../../core/index.js';
+import { type Asker, type HolderMetadata, type LeaseAttempt, type LeaseWatch, WakeUps } from '../../../core/index.js';
 import type { ConnectionSettings } from '../connections/own-connection.js';
 import type { WaitingLine } from '../dialect/sql-dialect.js';
 import { NotificationListener } from './notification-listener.js';
@@ -22,6 +22,8 @@ export class QueuedLeaseStore extends SqlLeaseStore {
   readonly #wakeUps = new WakeUps();
   /** Callers that may wait, by owner. */
   readonly #waiters = new Map<string, Waiter>();
+  /** Keys that this process holds, by the names of their owners in messages. */
+  readonly #heldKeys = new Map<string, string>();
   readonly #listener: NotificationListener;
 
   constructor(
@@ -41,6 +43,7 @@ export class QueuedLeaseStore extends SqlLeaseStore {
     asker?: Asker,
   ): Promise<LeaseAttempt> {
     const attempt = await super.tryAcquire(key, owner, ttlMs, metadata, asker);
+    if (attempt.acquired) this.#heldKeys.set(this.line.toMessageName(owner), key);
     const waiter = this.#waiters.get(owner);
     if (attempt.acquired || !waiter) return attempt;
     waiter.stopWaiting ??= this.#startWaiting(owner, waiter.wake);
@@ -56,6 +59,28 @@ export class QueuedLeaseStore extends SqlLeaseStore {
     this.#listener.waiterWatch.recordInLine(key, owner);
     if (isNotified) this.#listener.probeIfQuiet();
     return { ...attempt, retryAfterMs: isNotified ? retryAfterMs : Math.min(retryAfterMs, this.#randomPollMs()) };
+  }
+
+  override release(key: string, owner: string): Promise<boolean> {
+    this.#heldKeys.delete(this.line.toMessageName(owner));
+    return super.release(key, owner);
+  }
+
+  /** Tells the holder's process, which hears it while it listens for its own waiters. */
+  override async evict(key: string, owner: string): Promise<boolean> {
+    const isEvicted = await super.evict(key, owner);
+    const { query } = this.connections;
+    // A message that is lost costs time only: the holder's next renewal tells it.
+    if (isEvicted) await this.line.notify(query, this.leaseTable.table, owner).catch(() => undefined);
+    return isEvicted;
+  }
+
+  watchLeases(onChange: (key: string) => void): LeaseWatch {
+    this.#wakeUps.onStray((name) => {
+      const key = this.#heldKeys.get(name);
+      if (key !== undefined) onChange(key);
+    });
+    return { isActive: false };
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {

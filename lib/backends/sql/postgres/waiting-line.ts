@@ -92,6 +92,10 @@ export const postgresWaitingLine: WaitingLine = {
 
   toMessageName: sha256,
 
+  async notify(query, table, owner) {
+    await query(`select ${notifySql(table, '$1::text', 0)}`, [owner]);
+  },
+
   async confirmWaiters(query, table, keys) {
     const rows = await query(
       `with seen as (
