@@ -7,8 +7,9 @@ const SHARED_MEMORY = env['LOCK_SHARED_MEMORY'] ?? '/dev/shm';
 const ENOUGH_BYTES = 1_000_000_000;
 
 /**
- * In memory where there is such a place, for the data of servers that write to disk before they answer: beside others a disk
- * may take a third of a second, which a test that waits for less takes for a dead server. What is killed loses nothing there.
+ * Place in memory, where there is one, for SQLite files and for the data of servers that write to disk before they answer.
+ * Beside others a disk may take a second, which a test that waits for less takes for a dead server or a lost lease. What is
+ * killed loses nothing there.
  */
 export const MEMORY_DIR = hasRoom() ? SHARED_MEMORY : tmpdir();
 

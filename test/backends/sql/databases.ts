@@ -1,12 +1,12 @@
 import Database from 'libsql';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
 import { fromMysql2, fromPg, fromSqlite, type SqlTransaction, tableStatements } from 'nestjs-distributed-lock/sql';
 import { Client } from 'pg';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
+import { MEMORY_DIR } from '../../servers/memory-dir.js';
 
 export const DATABASES = ['postgres', 'mariadb', 'mysql', 'sqlite'] as const;
 export type DatabaseName = (typeof DATABASES)[number];
@@ -65,7 +65,7 @@ export class TestDatabase {
   }
 
   static async #inFile(): Promise<TestDatabase> {
-    const directory = await mkdtemp(join(tmpdir(), 'sqlite-transactions-'));
+    const directory = await mkdtemp(join(MEMORY_DIR, 'sqlite-transactions-'));
     return new TestDatabase('sqlite', join(directory, 'test.db'), undefined, () => rm(directory, { recursive: true }));
   }
 

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type LockBackend, LockService, openBackend } from 'nestjs-distributed-lock/core';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
@@ -11,6 +10,7 @@ import { createOwnColumns } from '../../../lib/backends/sql/dialect/lease-statem
 import { createQuery } from '../../../lib/backends/sql/connections/query.js';
 import { wantedOf } from '../describe-backend.js';
 import { describeServers, SqlWorld } from './sql-world.js';
+import { MEMORY_DIR } from '../../servers/memory-dir.js';
 
 const namesOf = async (backend: LockBackend, prefix: string): Promise<string[]> => {
   const found = [];
@@ -34,7 +34,7 @@ describeServers('the keys that begin with a key', (type) => {
 
 describe.each(wantedOf(['sqlite']))('a table of many rows, %s', () => {
   let directory = '';
-  beforeAll(async () => void (directory = await mkdtemp(join(tmpdir(), 'sqlite-rows-'))));
+  beforeAll(async () => void (directory = await mkdtemp(join(MEMORY_DIR, 'sqlite-rows-'))));
   afterAll(() => rm(directory, { recursive: true }));
 
   const options = () => ({ type: 'better-sqlite3', driver: Database, database: join(directory, 'l.db') }) as const;

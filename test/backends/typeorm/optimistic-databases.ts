@@ -1,5 +1,4 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import libsql from 'libsql';
 import { createConnection } from 'mysql2/promise';
@@ -7,6 +6,7 @@ import { Client } from 'pg';
 import type { DataSourceOptions } from 'typeorm';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
+import { MEMORY_DIR } from '../../servers/memory-dir.js';
 import { wantedOf } from '../describe-backend.js';
 
 export interface TestDatabase {
@@ -26,7 +26,7 @@ export function databases(): { name: string; start: () => Promise<TestDatabase> 
 }
 
 async function startSqlite(): Promise<TestDatabase> {
-  const directory = await mkdtemp(join(tmpdir(), 'optimistic-sqlite-'));
+  const directory = await mkdtemp(join(MEMORY_DIR, 'optimistic-sqlite-'));
   const database = join(directory, 'test.sqlite');
   return {
     options: { type: 'better-sqlite3', driver: libsql, database, enableWAL: true, timeout: 5 },

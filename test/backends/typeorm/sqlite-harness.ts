@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
 import type { BackendHarness } from '../../conformance/backend-harness.js';
 import { connectBackend, type Door } from '../../support/harness-connection.js';
 import { atLeastMs } from '../../support/machine.js';
+import { MEMORY_DIR } from '../../servers/memory-dir.js';
 
 /** A file of its own. There is no server to restart; whoever keeps a write transaction open freezes it for all others. */
 export function sqliteHarness(door: Door = 'typeorm'): BackendHarness {
@@ -13,7 +13,7 @@ export function sqliteHarness(door: Door = 'typeorm'): BackendHarness {
   const connection = () => ({ backend: 'sqlite', database: join(directory, 'locks.db'), door }) as const;
   return {
     start: async () => {
-      directory = await mkdtemp(join(tmpdir(), 'sqlite-locks-'));
+      directory = await mkdtemp(join(MEMORY_DIR, 'sqlite-locks-'));
       operator = openOperator(door, connection().database);
     },
     stop: async () => {

@@ -1,5 +1,4 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
@@ -7,6 +6,7 @@ import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import Database from 'libsql';
 import { DataSource } from 'typeorm';
 import { failureOf } from '../../conformance/contract.js';
+import { MEMORY_DIR } from '../../servers/memory-dir.js';
 import { wantedOf } from '../describe-backend.js';
 
 describe.each(wantedOf(['sqlite']))('%s, which has one writer a file', () => {
@@ -14,7 +14,7 @@ describe.each(wantedOf(['sqlite']))('%s, which has one writer a file', () => {
   let dataSource: DataSource;
 
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'sqlite-writer-'));
+    directory = await mkdtemp(join(MEMORY_DIR, 'sqlite-writer-'));
     dataSource = await open('application.db');
     await dataSource.query('create table stock (n integer)');
   });
