@@ -45,7 +45,8 @@ function addErrorCode<T>(statement: () => T): T {
   try {
     return statement();
   } catch (error) {
-    if (error instanceof Error && 'errcode' in error)
+    // Under jest, errors of Node's own modules are no `instanceof Error`.
+    if (typeof error === 'object' && error !== null && 'errcode' in error)
       Object.assign(error, { code: getCodeName(Number(error.errcode)) });
     throw error;
   }

@@ -122,8 +122,11 @@ wantedOf(['redlock']).forEach((name) =>
       expect(String(error)).toMatch(/refuses the token: its clock is/);
       expect(error).toMatchObject({ code: 'LOCK_BACKEND' });
       for (const proxy of all) proxy.delay(0);
-      await (await win(backend, 'key')).release();
-      await eventually(() => expect(backend.store.health?.current.detail).toBeUndefined());
+      await eventually(async () => {
+        // On a busy machine a request takes longer than `maxSkewMs` now and then.
+        await (await win(backend, 'key')).release();
+        expect(backend.store.health?.current.detail).toBeUndefined();
+      });
     });
 
     async function asked(): Promise<number> {
