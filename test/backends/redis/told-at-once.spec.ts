@@ -67,10 +67,13 @@ describe('a holder whose lease somebody else ends', () => {
     );
   });
 
-  it.each(ENDS_WITH_QUEUE)(
-    'is told before a waiter gets in: %s',
-    async (kind) => {
-      const [holders, waiters] = [world.service(), world.service()];
+  it.each(ENDS_WITH_QUEUE.flatMap((kind) => [0, 30].map((delayMs) => ({ kind, delayMs }))))(
+    'is told before a waiter gets in, to whom the way is $delayMs ms shorter: $kind',
+    async ({ kind, delayMs }) => {
+      const proxy = await world.proxy();
+      const [holders, waiters] = [world.service({ url: proxy.url }), world.service()];
+      proxy.delay(delayMs, 'down');
+      await untilToldOfDeletion(holders, world.operator);
       const times: number[] = [];
       for (let trial = 0; trial < TRIALS; trial += 1) {
         const key = `before-${trial}`;
@@ -89,7 +92,7 @@ describe('a holder whose lease somebody else ends', () => {
         times.push(gotInAt - since);
         await next.release();
       }
-      print(`a waiter after ${kind}`, times);
+      print(`a waiter after ${kind}, ${delayMs} ms`, times);
     },
     TRIALS * 6_000 + 20_000,
   );
