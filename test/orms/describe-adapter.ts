@@ -1,26 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockConfigurationError, LockTimeoutError, StaleFenceError } from 'nestjs-distributed-lock/core';
-import { fence, lockIn, type SqlTransaction } from 'nestjs-distributed-lock/sql';
+import { fence, lockIn } from 'nestjs-distributed-lock/sql';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DatabaseName, DATABASES, OTHER_FENCES, startDatabase, type TestDatabase } from './databases.js';
-
-/** A transaction that the client has begun. */
-export interface Work {
-  readonly tx: SqlTransaction;
-  /** By the client's own means. */
-  readonly write: (note: string) => Promise<void>;
-  readonly read: () => Promise<string[]>;
-  /** A transaction within this one, or a savepoint; absent where the client has none. */
-  readonly nest?: (work: (inner: Work) => Promise<void>) => Promise<void>;
-}
-
-/** A client with its pool. */
-export interface Client {
-  transaction(work: (session: Work) => Promise<void>, options?: { repeatableRead: boolean }): Promise<void>;
-  /** The object of somebody who forgot to begin a transaction. */
-  outside(): SqlTransaction;
-  end(): Promise<void>;
-}
+import type { Client, Work } from './orm-client.js';
 
 /** A client whose transaction can be told apart once it is over. */
 export interface AdapterOptions {

@@ -7,7 +7,8 @@ import { fromDrizzle } from 'nestjs-distributed-lock/sql';
 import { Pool } from 'pg';
 import postgres from 'postgres';
 import { idsOf } from './databases.js';
-import { type Client, describeAdapter, type Work } from './describe-adapter.js';
+import { describeAdapter } from './describe-adapter.js';
+import type { Client, Work } from './orm-client.js';
 
 type PostgresTransaction = Parameters<Parameters<NodePgDatabase['transaction']>[0]>[0];
 type PostgresJsTransaction = Parameters<Parameters<PostgresJsDatabase['transaction']>[0]>[0];

@@ -1,7 +1,8 @@
 import knex, { type Knex } from 'knex';
 import { fromKnex } from 'nestjs-distributed-lock/sql';
 import { idsOf } from './databases.js';
-import { describeAdapter, type Work } from './describe-adapter.js';
+import { describeAdapter } from './describe-adapter.js';
+import type { Work } from './orm-client.js';
 
 function workIn(trx: Knex.Transaction): Work {
   return {

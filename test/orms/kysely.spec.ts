@@ -3,7 +3,8 @@ import { createPool } from 'mysql2';
 import { fromKysely } from 'nestjs-distributed-lock/sql';
 import { Pool } from 'pg';
 import { type DatabaseName, idsOf } from './databases.js';
-import { describeAdapter, type Work } from './describe-adapter.js';
+import { describeAdapter } from './describe-adapter.js';
+import type { Work } from './orm-client.js';
 
 interface Tables {
   note: { id: string };

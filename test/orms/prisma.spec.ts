@@ -2,7 +2,8 @@ import { PrismaMariaDb } from '@prisma/adapter-mariadb';
 import { PrismaPg } from '@prisma/adapter-pg';
 import { fromPrisma } from 'nestjs-distributed-lock/sql';
 import { idsOf } from './databases.js';
-import { type Client, describeAdapter, type Work } from './describe-adapter.js';
+import { describeAdapter } from './describe-adapter.js';
+import type { Client, Work } from './orm-client.js';
 import { Prisma as MysqlPrisma, PrismaClient as MysqlClient } from './node_modules/.prisma-clients/mysql/index.js';
 import {
   Prisma as PostgresPrisma,

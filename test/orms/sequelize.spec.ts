@@ -1,7 +1,8 @@
 import { fromSequelize } from 'nestjs-distributed-lock/sql';
 import { QueryTypes, Sequelize, Transaction } from 'sequelize';
 import { idsOf } from './databases.js';
-import { type Client, describeAdapter, type Work } from './describe-adapter.js';
+import { describeAdapter } from './describe-adapter.js';
+import type { Client, Work } from './orm-client.js';
 
 type Dialect = 'postgres' | 'mysql' | 'mariadb';
 

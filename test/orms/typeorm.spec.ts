@@ -1,7 +1,8 @@
 import { fromTypeOrm } from 'nestjs-distributed-lock/sql';
 import { DataSource, type EntityManager } from 'typeorm';
 import { idsOf } from './databases.js';
-import { describeAdapter, type Work } from './describe-adapter.js';
+import { describeAdapter } from './describe-adapter.js';
+import type { Work } from './orm-client.js';
 
 function workIn(manager: EntityManager, placeholder: string): Work {
   return {
