@@ -14,16 +14,20 @@ import { checkExclusion, checkResourceOrder, checkTokenOrder } from '../support/
 import { startHolder } from './start-holder.js';
 import type { FaultTheme } from './fault-theme.js';
 
-/** `HISTORY_MS=60000` for a soak. */
+/** `HISTORY_MS=100000 HISTORY_CALLERS=48 HISTORY_KEYS=100` for a soak of some 100,000 grants. */
 const RUN_MS = Number(process.env.HISTORY_MS ?? 3_000);
+/** Callers of each process. */
+const CALLERS = Number(process.env.HISTORY_CALLERS ?? 4);
+/** Keys at which two or three callers meet. */
+const WARM_KEYS = Number(process.env.HISTORY_KEYS ?? 2);
 /** For so many TTLs a process is left alone: where leases are long, who dies keeps the others waiting for long. */
 const ALONE_TTLS = [0.4, 1.6] as const;
 /** The run of one process, from its start, or from the end of its last one: time for a fault. */
 const SHORTEST_RUN_TTLS = 2;
 const ENOUGH = { grants: RUN_MS / 100, harmed: RUN_MS / 1_000 };
 const PROCESSES = 3;
-/** One that everybody wants, and some that two or three meet at. */
-const KEYS = ['hot', 'hot', 'warm-1', 'warm-2'];
+/** One key that everybody wants, and the others. */
+const KEYS = ['hot', 'hot', ...Array.from({ length: WARM_KEYS }, (_, index) => `warm-${index + 1}`)];
 
 /** Readers, permits and those who want all of a key. */
 const CLAIMS = ['', '~s', '~s', '~s', '~1-3', '~1-3', '~2-3', '~3-3'];
@@ -175,7 +179,7 @@ class Crowd {
       keys: KEYS,
       claims,
       ms: Math.max(ms, this.#ttls(SHORTEST_RUN_TTLS)),
-      callers: 4,
+      callers: CALLERS,
       ttlMs: this.contract.harness.shortTtlMs,
       history,
       proc,
