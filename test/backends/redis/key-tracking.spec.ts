@@ -12,6 +12,9 @@ import { countTrackedClients, TTL_MS, untilLost, untilTracked } from './tracked-
 const HELD = Number(process.env.HELD_KEYS ?? 1_000);
 const MAX_TRACKED = Number(process.env.MAX_TRACKED_KEYS ?? 50);
 
+/** A process that holds millions pauses for seconds to collect garbage. */
+const LONG = { ttlMs: TTL_MS, waitMs: 60_000 };
+
 describe('the tracking of held keys', () => {
   let world: RedisWorld;
   beforeAll(async () => {
@@ -71,7 +74,7 @@ describe('the tracking of held keys', () => {
         const held: LockHandle[] = [];
         while (held.length < HELD) {
           const next = Array.from({ length: 1_000 }, (_, place) => `held-${held.length + place}`);
-          held.push(...(await Promise.all(next.map((key) => locks.acquire(key, { ttlMs: TTL_MS })))));
+          held.push(...(await Promise.all(next.map((key) => locks.acquire(key, LONG)))));
         }
         await eventually(async () => expect(await countTrackedClients(world.operator)).toBe(1));
         await untilTracked();

@@ -67,7 +67,7 @@ describe('a holder whose lease somebody else ends', () => {
     );
   });
 
-  it.each(ENDS_WITH_QUEUE.flatMap((kind) => [0, 30].map((delayMs) => ({ kind, delayMs }))))(
+  it.each(ENDS_WITH_QUEUE.flatMap((kind) => [0, 10].map((delayMs) => ({ kind, delayMs }))))(
     'is told before a waiter gets in, to whom the way is $delayMs ms shorter: $kind',
     async ({ kind, delayMs }) => {
       const proxy = await world.proxy();
