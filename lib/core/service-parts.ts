@@ -27,13 +27,13 @@ export function createServiceParts(backend: LockBackend, options: LockServiceOpt
   const keyPrefix = keyPrefixOf(options);
   const stopping = new AbortController();
   const service = createServiceContext(backend, options, stopping.signal);
-  const turns: HoldTurns = new Turns(service.underWay);
+  const turns: HoldTurns = new Turns(service.pendingWork);
   const holds = new Holds(service, turns, options);
   const orderWatch = orderWarnings ? new OrderWatch(orderWarnings, keyPrefix, service.observers) : undefined;
   const parts = { service, turns, holds, maxWaiters, orderWatch };
   const leaderships = new Leaderships(parts, resolver, keyPrefix);
-  const unfollowHealth = followHealth(service, holds);
-  const end = new ServiceEnd({ ...parts, leaderships, unfollowHealth }, stopping, shutdownGraceMs);
+  const stopFollowingHealth = followHealth(service, holds);
+  const end = new ServiceEnd({ ...parts, leaderships, stopFollowingHealth }, stopping, shutdownGraceMs);
   const locker = new Locker(parts, resolver, end, keyPrefix);
   return { ...parts, locker, several: new SeveralKeys(locker, service.clock), leaderships, end };
 }

@@ -34,10 +34,10 @@ export function fencing({ harness, it, revoking, alone }: Suite): void {
     const [ours, theirs] = [await contract.backend(), await contract.backend()];
     const key = contract.key();
     const ranOut = await contract.win(ours, key);
-    const takenAway = await contract.win(theirs, key, { waitMs: ranOut.times.keptMs * 3 + 5_000 });
+    const takenAway = await contract.win(theirs, key, { waitMs: ranOut.times.serverTtlMs * 3 + 5_000 });
     expect(takenAway.fencingToken).toBeGreaterThan(ranOut.fencingToken);
     await harness.revoke(key);
-    const last = await contract.win(ours, key, { waitMs: takenAway.times.keptMs * 2 });
+    const last = await contract.win(ours, key, { waitMs: takenAway.times.serverTtlMs * 2 });
     expect(last.fencingToken).toBeGreaterThan(takenAway.fencingToken);
     await last.release();
   });

@@ -46,7 +46,7 @@ describe('hand-off', () => {
     const acquire = jest.spyOn(LockBackend.prototype, 'acquire');
     await leases({ maxHandOffs: 4 });
     await (await locks.acquire('k')).release();
-    expect(acquire.mock.calls.map(([, { yields }]) => yields)).toEqual([false, true, false]);
+    expect(acquire.mock.calls.map(([, { shouldYield }]) => shouldYield)).toEqual([false, true, false]);
     acquire.mockRestore();
   });
 
@@ -60,7 +60,7 @@ describe('hand-off', () => {
     controller.abort(new Error('enough'));
     await Promise.all([second, released]);
     await (await capped.acquire('k')).release();
-    expect(acquire.mock.calls.map(([, { yields }]) => yields)).toEqual([false, false]);
+    expect(acquire.mock.calls.map(([, { shouldYield }]) => shouldYield)).toEqual([false, false]);
     acquire.mockRestore();
   });
 

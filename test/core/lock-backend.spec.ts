@@ -40,13 +40,13 @@ describe('LockBackend', () => {
   });
 
   it('lets others ask first when it is told to, unless its time is short', async () => {
-    const yielding = backend.acquire('k', request(5_000, { yields: true }));
+    const yielding = backend.acquire('k', request(5_000, { shouldYield: true }));
     await clock.advance(200);
     await expect(yielding).resolves.toMatchObject({ times: { sentAt: 155 } });
-    const hurried = backend.acquire('other', request(20, { yields: true }));
+    const hurried = backend.acquire('other', request(20, { shouldYield: true }));
     await clock.advance(20);
     await expect(hurried).resolves.toMatchObject({ times: { sentAt: 210 } });
-    await expect(backend.acquire('third', request(0, { yields: true }))).resolves.toMatchObject({
+    await expect(backend.acquire('third', request(0, { shouldYield: true }))).resolves.toMatchObject({
       times: { sentAt: 220 },
     });
   });
@@ -127,13 +127,15 @@ describe('LockBackend', () => {
       await late;
       await clock.advance(300);
       await impatient;
-      backend.dismiss('over');
+      backend.rejectAll('over');
       await dismissed;
       expect(store.asked).toHaveLength(MOST_ASKED);
     });
 
     it('asks at once for whoever inherits a place in the line', () => {
-      backend.acquire('k', request(10_000, { inherited: true, passQueueEntry: () => false })).catch(() => undefined);
+      backend
+        .acquire('k', request(10_000, { inheritsQueueEntry: true, passQueueEntry: () => false }))
+        .catch(() => undefined);
       expect(answers).toHaveLength(MOST_ASKED + 1);
     });
   });

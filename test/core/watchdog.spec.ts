@@ -26,14 +26,14 @@ describe('Watchdog', () => {
     const lease: Lease = {
       fencingToken: 1n,
       owner: 'o',
-      times: { askedMs: ttlMs, keptMs: ttlMs, trustedMs: ttlMs, sentAt },
+      times: { requestedTtlMs: ttlMs, serverTtlMs: ttlMs, trustedMs: ttlMs, sentAt },
       renew: () => {
         renewals.push(clock.now());
         return answer();
       },
       release: async () => undefined,
-      keepFor: async () => undefined,
-      leaveOpen: () => undefined,
+      keepClosedFor: async () => undefined,
+      cancelAutoRelease: () => undefined,
       revoked: revocation.signal,
     };
     const watchdog = new Watchdog(lease, renews, clock, grid, isWatched);

@@ -21,7 +21,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     mistake: 'believes in a renewal that is answered after the end of the lease',
     file: 'holding/watchdog.ts',
-    from: "if (!this.isTrusted) return this.#lose('expired');",
+    from: "if (!this.isTrusted) return this.#endAsLost('expired');",
     to: '',
   },
   {
@@ -39,7 +39,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     mistake: 'does not abort the signal of a lock that is lost',
     file: 'holding/hold.ts',
-    from: 'this.#loss?.abort(this.lossError());',
+    from: 'this.#lossController?.abort(this.lossError());',
     to: '',
   },
   {
@@ -69,13 +69,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     mistake: 'leaves a queue entry behind that a caller inherits who has just given up',
     file: 'acquiring/acquisition.ts',
-    from: 'if (this.inherited && !this.passQueueEntry()) backend.leaveQueue(this.key, this);',
+    from: 'if (this.inheritsQueueEntry && !this.passQueueEntry()) backend.leaveQueue(this.key, this);',
     to: '',
   },
   {
     mistake: 'gives a key back at once that it keeps closed',
     file: 'holding/lease-releases.ts',
-    from: 'void this.#releaseAt(end, hold);',
+    from: 'void this.#releaseAt(closedUntil, hold);',
     to: 'void this.release(hold);',
   },
   {

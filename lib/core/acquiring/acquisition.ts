@@ -4,7 +4,7 @@ import type { Holder, HolderMetadata } from '../contract/holder.js';
 import { runOutsideLocks } from '../holding/call-tree.js';
 import type { Hold } from '../holding/hold.js';
 import type { Holds, HoldTurns, InheritedQueueEntry } from '../holding/holds.js';
-import { newOwner } from '../holding/process-identity.js';
+import { createOwner } from '../holding/process-identity.js';
 import type { ServiceContext } from '../holding/service-context.js';
 import type { AcquireRequest } from '../leasing/lease-request.js';
 import type { Lease } from '../leasing/lease.js';
@@ -31,8 +31,8 @@ export interface AcquisitionParts {
  */
 export class Acquisition implements AcquireRequest {
   owner = '';
-  inherited = false;
-  yields = false;
+  inheritsQueueEntry = false;
+  shouldYield = false;
   readonly ttlMs: number;
   readonly lockDelayMs: number;
   readonly deadline: Deadline;
@@ -81,7 +81,7 @@ export class Acquisition implements AcquireRequest {
   run(): Promise<Hold | KeyHeld> {
     const { key, slot, options } = this;
     const { turns, holds, orderWatch } = this.parts;
-    const joined = options.mode === 'shared' ? holds.join(slot, options) : undefined;
+    const joined = options.mode === 'shared' ? holds.joinShared(slot, options) : undefined;
     if (joined) return Promise.resolve(this.#tell(joined, 'join'));
     const endWait = options.waitMs > 0 ? orderWatch?.begin(key, holds) : undefined;
     const taken = runOutsideLocks(() =>
@@ -112,7 +112,7 @@ export class Acquisition implements AcquireRequest {
   #refuse(): KeyHeld {
     const { key, slot } = this;
     const { holds, turns, service } = this.parts;
-    const obstacle = holds.get(slot) ? undefined : turns.obstacleOf(slot);
+    const obstacle = holds.getById(slot) ? undefined : turns.obstacleOf(slot);
     if (obstacle instanceof Error) throw service.observers.notifyFailure(key, 'acquire', obstacle);
     return new KeyHeld(this.#holder);
   }
@@ -120,28 +120,28 @@ export class Acquisition implements AcquireRequest {
   /** Holder of the key, as far as this process knows. */
   get #holder(): Holder | undefined {
     const { holds, turns, service } = this.parts;
-    if (holds.get(this.slot)) return service.metadata;
+    if (holds.getById(this.slot)) return service.metadata;
     const obstacle = turns.obstacleOf(this.slot);
     return obstacle instanceof Error ? undefined : obstacle;
   }
 
   #newOwner(): string {
-    return newOwner() + suffixOf(this.options);
+    return createOwner() + suffixOf(this.options);
   }
 
   #takeOver(previous: Hold | InheritedQueueEntry): Promise<Hold | KeyHeld> | Hold {
     const { holds, service } = this.parts;
     try {
       if ('owner' in previous) {
-        this.inherited = true;
+        this.inheritsQueueEntry = true;
         return this.#request(previous.owner);
       }
       if (previous.isShared) return this.#finish(previous, 'join');
-      const hold = holds.inherit(previous, this.options);
+      const hold = holds.continueLease(previous, this.options);
       return hold ? this.#finish(hold, 'hand-off') : this.#request(this.#newOwner());
     } finally {
       // Work begun with the hold or the queue entry is counted separately from here on.
-      service.underWay.end();
+      service.pendingWork.end();
     }
   }
 
@@ -149,8 +149,8 @@ export class Acquisition implements AcquireRequest {
   #request(owner: string): Promise<Hold | KeyHeld> {
     const { turns, service } = this.parts;
     this.owner = owner;
-    this.yields = turns.consumeYieldMark(this.slot);
-    service.underWay.begin();
+    this.shouldYield = turns.consumeYieldMark(this.slot);
+    service.pendingWork.begin();
     return this.#requestLease().then(
       (granted) => this.#onLease(granted),
       (error: unknown) => this.#onFailure(error),
@@ -158,18 +158,18 @@ export class Acquisition implements AcquireRequest {
   }
 
   #requestLease(): Promise<Lease | null> {
-    const { backend, stopped } = this.parts.service;
-    const refusal = [stopped, this.signal].find((signal) => signal?.aborted);
+    const { backend, stopSignal } = this.parts.service;
+    const refusal = [stopSignal, this.signal].find((signal) => signal?.aborted);
     if (!refusal) return backend.acquire(this.key, this);
-    if (this.inherited && !this.passQueueEntry()) backend.leaveQueue(this.key, this);
+    if (this.inheritsQueueEntry && !this.passQueueEntry()) backend.leaveQueue(this.key, this);
     return Promise.reject(refusal.reason);
   }
 
   #onLease(lease: Lease | null): Hold | KeyHeld | Promise<never> {
     const { key, slot, options } = this;
     const { turns, holds, service } = this.parts;
-    service.underWay.end();
-    if (lease) return this.#finish(holds.begin(key, options, lease), 'backend');
+    service.pendingWork.end();
+    if (lease) return this.#finish(holds.beginHold(key, options, lease), 'backend');
     const held = new KeyHeld(this.#passed ? this.#holderBefore : this.#holder);
     if (!this.#passed) turns.end(slot);
     return held;
@@ -178,7 +178,7 @@ export class Acquisition implements AcquireRequest {
   #onFailure(error: unknown): never {
     const { key, slot, deadline, signal } = this;
     const { turns, service } = this.parts;
-    service.underWay.end();
+    service.pendingWork.end();
     const isCalledOff = (signal?.aborted === true && error === signal.reason) || isLockError(error, 'LOCK_SHUTDOWN');
     const failure: unknown = isCalledOff ? error : service.observers.notifyFailure(key, 'acquire', error);
     if (!this.#passed) turns.fail(slot, failure, deadline);
@@ -188,9 +188,9 @@ export class Acquisition implements AcquireRequest {
   /** Gives the hold to the caller, unless the caller has given up meanwhile, or the service has stopped. */
   #finish(hold: Hold, from: 'backend' | 'hand-off' | 'join'): Hold | Promise<never> {
     const { signal } = this;
-    const { stopped } = this.parts.service;
+    const { stopSignal } = this.parts.service;
     if (signal?.aborted === true) return this.#drop(hold, signal.reason);
-    if (stopped.aborted) return this.#drop(hold, stopped.reason);
+    if (stopSignal.aborted) return this.#drop(hold, stopSignal.reason);
     return this.#tell(hold, from);
   }
 
@@ -207,7 +207,7 @@ export class Acquisition implements AcquireRequest {
   }
 
   async #drop(hold: Hold, reason: unknown): Promise<never> {
-    await this.parts.holds.drop(hold);
+    await this.parts.holds.releaseUndelivered(hold);
     throw reason;
   }
 }

@@ -4,7 +4,7 @@ import { assertKey } from '../contract/key.js';
 import { currentEntry } from '../holding/call-tree.js';
 import type { Hold } from '../holding/hold.js';
 import { currentLocks, LockHandle } from '../holding/lock-handle.js';
-import { runUnder } from '../holding/run-under.js';
+import { runUnderLock } from '../holding/run-under.js';
 import type { ServiceEnd } from '../holding/service-end.js';
 import { beginAwaited, endAwaited } from '../kit/awaited-promises.js';
 import type { AcquireOptions, ResolvedOptions, TryAcquireOptions } from '../options/lock-options.js';
@@ -45,7 +45,7 @@ export class Locker {
   async withLock<T>(key: string, work: (lock: LockHandle) => Promise<T> | T, options?: AcquireOptions): Promise<T> {
     const resolved = this.#withLimitedWait(options);
     const lock = await this.#acquire(key, resolved);
-    return await runUnder(lock, () => work(lock), resolved);
+    return await runUnderLock(lock, () => work(lock), resolved);
   }
 
   async tryWithLock<T>(
@@ -55,7 +55,7 @@ export class Locker {
   ): Promise<T | undefined> {
     const { onBusy: _skip, ...acquire } = options;
     const lock = await this.tryAcquire(key, acquire);
-    return lock ? runUnder(lock, () => work(lock), this.options.of(acquire)) : undefined;
+    return lock ? runUnderLock(lock, () => work(lock), this.options.of(acquire)) : undefined;
   }
 
   async #acquire(key: string, options: Readonly<ResolvedOptions>): Promise<LockHandle> {
@@ -78,7 +78,7 @@ export class Locker {
 
   /** Returns the options of a call, which cannot wait longer than a service that ends. */
   #withLimitedWait(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    const [resolved, waitMs] = [this.options.of(options), this.end.longestWaitMs];
+    const [resolved, waitMs] = [this.options.of(options), this.end.maxWaitMs];
     return resolved.waitMs > waitMs ? { ...resolved, waitMs } : resolved;
   }
 
@@ -108,7 +108,7 @@ export class Locker {
     const wanted = claimFor(options);
     const isReentrant = options.reentrant && hold.options.reentrant;
     if (isReentrant && covers(claim, wanted)) {
-      hold.enter();
+      hold.reenter();
       const { fencingToken } = hold;
       observers.notify('acquired', () => ({
         key,

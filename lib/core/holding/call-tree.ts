@@ -7,26 +7,26 @@ interface Handle {
   readonly state: string;
 }
 
-/** Hold that a call tree has, with the entries around it. */
-interface Entry {
+/** One lock of a call tree, linked to the lock in which it was taken. */
+interface TreeEntry {
   readonly hold: Hold;
   readonly handle: Handle;
-  outer: Entry | undefined;
+  outer: TreeEntry | undefined;
 }
 
-const entries = sharedState('call-tree', () => new AsyncLocalStorage<Entry | undefined>());
+const entryStorage = sharedState('call-tree', () => new AsyncLocalStorage<TreeEntry | undefined>());
 
-/** Runs `work` in a call tree that has `hold`: calls that it awaits or starts may re-enter the key. */
-export function runInside<T>(hold: Hold, handle: Handle, work: () => T): T {
-  return entries.run({ hold, handle, outer: outerOf(hold) }, work);
+/** Runs `work` in a call tree that has `hold`: every call that `work` awaits or starts may re-enter the key. */
+export function runInsideLock<T>(hold: Hold, handle: Handle, work: () => T): T {
+  return entryStorage.run({ hold, handle, outer: findOuterEntry(hold) }, work);
 }
 
 /**
- * Returns the entry around a new one, and drops entries that are over. A task that starts itself anew inside its lock
- * would otherwise keep all its former locks in memory.
+ * Returns the outer entry for a new one, and unlinks entries whose locks have ended. A task that starts itself again
+ * inside its lock would otherwise keep all its former locks in memory.
  */
-function outerOf(hold: Hold): Entry | undefined {
-  let outer = entries.getStore();
+function findOuterEntry(hold: Hold): TreeEntry | undefined {
+  let outer = entryStorage.getStore();
   while (outer && (outer.hold.hasEnded || (outer.hold === hold && outer.handle.state === 'released')))
     outer = outer.outer;
   for (let entry = outer; entry; entry = entry.outer) {
@@ -36,28 +36,28 @@ function outerOf(hold: Hold): Entry | undefined {
 }
 
 /**
- * Runs `work` in a call tree that has no lock. Shared things such as connections, batches and timers are begun in here:
- * their callbacks would otherwise run inside the lock of the first caller.
+ * Runs `work` in a call tree that has no lock. Shared objects such as connections, batches and timers are created in
+ * here, because their callbacks would otherwise run inside the lock of the first caller.
  */
 export function runOutsideLocks<T>(work: () => T): T {
-  return entries.getStore() === undefined ? work() : entries.run(undefined, work);
+  return entryStorage.getStore() === undefined ? work() : entryStorage.run(undefined, work);
 }
 
 /** Returns the innermost entry of the current call tree. */
-export function currentEntry(): Entry | undefined {
-  return entries.getStore();
+export function currentEntry(): TreeEntry | undefined {
+  return entryStorage.getStore();
 }
 
-/** Returns the holds of the current call tree, innermost first. A hold that was re-entered comes once. */
+/** Returns the holds of the current call tree, innermost first, each once. */
 export function currentHolds(): Hold[] {
   const holds = new Set<Hold>();
-  for (let entry = entries.getStore(); entry; entry = entry.outer) holds.add(entry.hold);
+  for (let entry = entryStorage.getStore(); entry; entry = entry.outer) holds.add(entry.hold);
   return [...holds];
 }
 
 /** Returns the handles of the current call tree, innermost first. */
 export function currentHandles(): Handle[] {
   const handles: Handle[] = [];
-  for (let entry = entries.getStore(); entry; entry = entry.outer) handles.push(entry.handle);
+  for (let entry = entryStorage.getStore(); entry; entry = entry.outer) handles.push(entry.handle);
   return handles;
 }

@@ -4,19 +4,19 @@ import { runOutsideLocks } from './call-tree.js';
 import type { Hold } from './hold.js';
 import type { ServiceContext } from './service-context.js';
 
-/** Tells observers and holds of changes of the backend's health. Returns what ends that. */
+/** Reports changes of the backend's health to observers and holds, until the returned function is called. */
 export function followHealth({ backend, observers }: ServiceContext, holds: Iterable<Hold>): (() => void) | undefined {
-  let told: BackendHealth['status'] | undefined;
-  const onChange = (health: BackendHealth): void => {
-    // A connection may come and go while no request over it is carried out.
-    if (health.status !== told || health.nodes) observers.notify('healthChanged', () => health);
-    told = health.status;
-    doubtOrRenew(holds, health);
+  let lastStatus: BackendHealth['status'] | undefined;
+  const handleChange = (health: BackendHealth): void => {
+    // A connection may drop and return without a change of the status.
+    if (health.status !== lastStatus || health.nodes) observers.notify('healthChanged', () => health);
+    lastStatus = health.status;
+    suspectOrRenewHolds(holds, health);
   };
-  return runOutsideLocks(() => backend.health.onChange((health) => runDetached(() => onChange(health))));
+  return runOutsideLocks(() => backend.health.onChange((health) => runDetached(() => handleChange(health))));
 }
 
-function doubtOrRenew(holds: Iterable<Hold>, { status, detail }: BackendHealth): void {
+function suspectOrRenewHolds(holds: Iterable<Hold>, { status, detail }: BackendHealth): void {
   for (const { watchdog, options } of holds) {
     // A hold without renewals sends no request whose answer could end the doubt.
     if (!options.watchdog) continue;

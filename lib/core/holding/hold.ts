@@ -10,42 +10,42 @@ import type { ServiceContext } from './service-context.js';
 import type { Timer } from '../time/timers.js';
 import type { Watchdog, WatchdogListener } from './watchdog.js';
 
-/** Receiver of what happens to the holds of one service. */
+/** Listener to the holds of one service. */
 export interface HoldListener {
   readonly service: ServiceContext;
-  jeopardy(hold: Hold, cause?: unknown): void;
-  safe(hold: Hold): void;
-  lost(hold: Hold, reason: LossReason): void;
+  onJeopardy(hold: Hold, cause?: unknown): void;
+  onSafe(hold: Hold): void;
+  onLost(hold: Hold, reason: LossReason): void;
 }
 
 /**
- * Lock that callers of this process have by one lease: one caller with its re-entries, or several that share the key. It
- * ends with the last of them, or with the lease.
+ * Lock that callers of this process have by one lease: one caller with its re-entries, or several callers that share
+ * the key. It ends when the last caller leaves, or with the lease.
  */
 export class Hold implements WatchdogListener {
-  readonly since: number;
+  readonly acquiredAt: number;
   #fencingToken: bigint | undefined;
-  #isShown = false;
-  #isForgone = false;
-  #entries = 1;
-  /** Number of callers who share the key and joined. */
-  #joined = 0;
-  #lostBy: LossReason | undefined;
+  #hasSequencer = false;
+  #isUnused = false;
+  #entryCount = 1;
+  /** Number of callers that joined after the first, because they share the key. */
+  #joinCount = 0;
+  #recordedLossReason: LossReason | undefined;
   #isReleased = false;
-  #loss: AbortController | undefined;
+  #lossController: AbortController | undefined;
   #maxHoldTimer: Timer | undefined;
 
   constructor(
     readonly key: string,
     readonly options: ResolvedOptions,
     readonly listener: HoldListener,
-    /** Watchdog of the lease, which passes from hold to hold with it. */
+    /** Watchdog of the lease. A hand-off passes it to the next hold together with the lease. */
     readonly watchdog: Watchdog,
     /** Number of hand-offs of the lease before this hold. */
     readonly handOff = 0,
   ) {
     const { clock } = listener.service;
-    this.since = clock.now();
+    this.acquiredAt = clock.now();
     watchdog.listener = this;
     if (options.maxHoldMs !== Infinity) {
       this.#maxHoldTimer = clock.schedule(options.maxHoldMs, () => this.onLost('max-hold'), { background: true });
@@ -56,17 +56,17 @@ export class Hold implements WatchdogListener {
     return claimFor(this.options);
   }
 
-  /** Slot of the callers who could take this hold's place: see `slotOf`. */
+  /** Name of the group of callers to whom this hold could be handed: see `slotOf`. */
   get slot(): string {
     return slotOf(this.key, this.options);
   }
 
-  /** Whether others of this process may join the lease while it lasts. */
+  /** Whether other callers of this process may join while the lease lasts. */
   get isShared(): boolean {
     return this.options.mode === 'shared';
   }
 
-  /** Name that no other hold of this service has at the time. An exclusive hold has its key for an id. */
+  /** Name that is unique among the present holds of this service. The id of an exclusive hold is its key. */
   get id(): string {
     const { key, slot } = this;
     return slot === key ? key : slot + this.watchdog.lease.owner;
@@ -82,29 +82,29 @@ export class Hold implements WatchdogListener {
     return this.watchdog.isInJeopardy ? 'jeopardy' : 'held';
   }
 
-  /** Whether the lease is trusted, exact now: compares clocks and waits for no timer. */
+  /** Whether the lease is trusted at this moment, by a comparison of clocks that needs no timer. */
   get isHeld(): boolean {
-    return this.#lostBy === undefined && (this.#isReleased || this.watchdog.isTrusted);
+    return this.#recordedLossReason === undefined && (this.#isReleased || this.watchdog.isTrusted);
   }
 
   /** Whether all callers have left. */
   get hasEnded(): boolean {
-    return this.#entries === 0;
+    return this.#entryCount === 0;
   }
 
   get signal(): AbortSignal {
-    const abort = (this.#loss ??= new AbortController());
-    if (!this.isHeld && !abort.signal.aborted) runDetached(() => abort.abort(this.lossError()));
-    return abort.signal;
+    const controller = (this.#lossController ??= new AbortController());
+    if (!this.isHeld && !controller.signal.aborted) runDetached(() => controller.abort(this.lossError()));
+    return controller.signal;
   }
 
-  /** Whether the next caller may go on with the lease: not in doubt, and in no sequencer. */
-  get canBePassedOn(): boolean {
+  /** Whether the next caller may take over the lease: it is not in doubt, has nothing to complete and no sequencer. */
+  get canBeHandedOff(): boolean {
     const { isInJeopardy, lease } = this.watchdog;
-    return !isInJeopardy && !lease.complete && !this.#isShown;
+    return !isInJeopardy && !lease.complete && !this.#hasSequencer;
   }
 
-  /** Writes a sequencer, which names this acquisition. From now on the lease is passed on to no other caller. */
+  /** Returns a sequencer, which names this acquisition. The lease can then no longer be handed to another caller. */
   writeSequencer(): string {
     const { key, fencingToken } = this;
     const { backend } = this.listener.service;
@@ -115,26 +115,35 @@ export class Hold implements WatchdogListener {
         key,
       );
     }
-    this.#isShown = true;
+    this.#hasSequencer = true;
     return formatSequencer({ backend: backend.name, key, fencingToken, owner: this.watchdog.lease.owner });
   }
 
-  /** State of the hold, as events tell it. */
+  /** State of the hold for events. */
   get observedState(): HoldState {
-    const { key, fencingToken, since, watchdog, listener } = this;
+    const { key, fencingToken, acquiredAt, watchdog, listener } = this;
     const leftMs = this.isHeld ? watchdog.leftMs : 0;
-    return { key, fencingToken, heldMs: listener.service.clock.now() - since, leftMs, ...shareProperty(this.claim) };
+    return {
+      key,
+      fencingToken,
+      heldMs: listener.service.clock.now() - acquiredAt,
+      leftMs,
+      ...shareProperty(this.claim),
+    };
   }
 
-  /** Milliseconds for which the key stays closed after the release (`minHoldMs`). */
-  get closedMs(): number {
-    const { options, listener, since } = this;
-    return this.#isForgone ? 0 : Math.max(0, since + options.minHoldMs - listener.service.clock.now());
+  /** Milliseconds for which `minHoldMs` would keep the key closed after a release now. */
+  get closedAfterReleaseMs(): number {
+    const { options, listener, acquiredAt } = this;
+    return this.#isUnused ? 0 : Math.max(0, acquiredAt + options.minHoldMs - listener.service.clock.now());
   }
 
-  /** Notes that no work began, so that the key need not stay closed. A caller around this one may work under the hold. */
-  forgo(): void {
-    this.#isForgone = this.#entries === 1;
+  /**
+   * Records that no work began, so that `minHoldMs` does not apply. Has no effect inside a re-entry: the outer caller
+   * works.
+   */
+  markUnused(): void {
+    this.#isUnused = this.#entryCount === 1;
   }
 
   lossError(): LockLostError {
@@ -142,32 +151,35 @@ export class Hold implements WatchdogListener {
   }
 
   get #lossReason(): LossReason {
-    return this.#lostBy ?? (this.watchdog.lease.revoked?.aborted ? 'revoked' : 'expired');
+    return this.#recordedLossReason ?? (this.watchdog.lease.revoked?.aborted ? 'revoked' : 'expired');
   }
 
-  enter(): void {
-    this.#entries += 1;
+  reenter(): void {
+    this.#entryCount += 1;
   }
 
-  /** Lets another call tree in. */
+  /** Adds a caller of another call tree. */
   join(): void {
-    this.#entries += 1;
-    this.#joined += 1;
+    this.#entryCount += 1;
+    this.#joinCount += 1;
   }
 
-  get joined(): number {
-    return this.#joined;
+  get joinCount(): number {
+    return this.#joinCount;
   }
 
-  /** Completes what the outermost caller did through the lease's attachment. */
-  async complete(): Promise<void> {
-    if (this.#entries === 1) await this.watchdog.lease.complete?.();
+  /** Commits work that was done through the lease's attachment, if the outermost caller calls this. */
+  async completeWork(): Promise<void> {
+    if (this.#entryCount === 1) await this.watchdog.lease.complete?.();
   }
 
-  /** Lets a caller out. Returns whether it was the last one and the hold is not lost: the lease is then the caller's. */
+  /**
+   * Removes a caller. Returns whether it was the last one and the hold is not lost: the caller has to release the
+   * lease.
+   */
   leave(): boolean {
-    this.#entries -= 1;
-    if (this.#entries > 0 || this.#lostBy !== undefined) return false;
+    this.#entryCount -= 1;
+    if (this.#entryCount > 0 || this.#recordedLossReason !== undefined) return false;
     if (!this.watchdog.isTrusted) {
       this.onLost(this.#lossReason);
       return false;
@@ -178,20 +190,20 @@ export class Hold implements WatchdogListener {
   }
 
   onJeopardy(cause?: unknown): void {
-    if (!this.#isReleased) runDetached(() => this.listener.jeopardy(this, cause));
+    if (!this.#isReleased) runDetached(() => this.listener.onJeopardy(this, cause));
   }
 
   onSafe(): void {
-    if (!this.#isReleased) runDetached(() => this.listener.safe(this));
+    if (!this.#isReleased) runDetached(() => this.listener.onSafe(this));
   }
 
   onLost(reason: LossReason): void {
-    if (this.#lostBy !== undefined || this.#isReleased) return;
-    this.#lostBy = reason;
+    if (this.#recordedLossReason !== undefined || this.#isReleased) return;
+    this.#recordedLossReason = reason;
     this.#maxHoldTimer?.cancel();
     runDetached(() => {
-      this.listener.lost(this, reason);
-      this.#loss?.abort(this.lossError());
+      this.listener.onLost(this, reason);
+      this.#lossController?.abort(this.lossError());
     });
   }
 }

@@ -22,22 +22,22 @@ export interface InheritedQueueEntry {
   readonly owner: string;
 }
 
-/** Turns of a service's callers. Each caller may give the next one its hold, or its entry in the server's queue. */
+/** Turns of a service's callers. A caller may pass its hold, or its entry in the server's queue, to the next caller. */
 export type HoldTurns = Turns<Hold | InheritedQueueEntry>;
 
-const DONE = Promise.resolve();
+const RESOLVED_PROMISE = Promise.resolve();
 
-/** Holds of one service, from a lease to its hand-over, its release or its loss. */
+/** Holds of one service. A hold is in here from the grant of its lease until its hand-off, release or loss. */
 export class Holds {
   readonly #listener: HoldListener;
   readonly #joinable: JoinableHolds;
   readonly #releases: LeaseReleases;
-  readonly #wheel: TimerWheel;
+  readonly #timerWheel: TimerWheel;
   readonly #byId = new Map<string, Hold>();
-  /** Holds that a shutdown has given up while the work under them goes on. The next caller waits until that work ends. */
+  /** Holds that a shutdown ended while their work goes on. The next caller waits until that work ends. */
   readonly #abandoned = new Set<Hold>();
   readonly #leaseWatch: LeaseWatch | undefined;
-  /** Age at which a hold is abandoned. It is limited once a shutdown has begun. */
+  /** Age at which a new hold is abandoned. A shutdown sets it. */
   #maxAgeMs = Infinity;
 
   constructor(
@@ -46,15 +46,15 @@ export class Holds {
     private readonly handOffLimits: HandOffOptions,
   ) {
     const { clock, observers } = service;
-    this.#wheel = TimerWheel.of(clock);
+    this.#timerWheel = TimerWheel.of(clock);
     this.#releases = new LeaseReleases(service);
     this.#joinable = new JoinableHolds(handOffLimits);
     this.#leaseWatch = watchLeases(service, this);
     this.#listener = {
       service,
-      jeopardy: (hold, cause) => observers.notify('jeopardy', () => ({ ...hold.observedState, cause })),
-      safe: (hold) => observers.notify('safe', () => hold.observedState),
-      lost: (hold, reason) => this.#onLost(hold, reason),
+      onJeopardy: (hold, cause) => observers.notify('jeopardy', () => ({ ...hold.observedState, cause })),
+      onSafe: (hold) => observers.notify('safe', () => hold.observedState),
+      onLost: (hold, reason) => this.#onLost(hold, reason),
     };
   }
 
@@ -62,134 +62,137 @@ export class Holds {
     return this.#byId.values();
   }
 
-  /** Returns the hold with this id. An exclusive hold has its key for an id. */
-  get(id: string): Hold | undefined {
+  /** Returns the hold with this `Hold.id`, which is the key for an exclusive hold. */
+  getById(id: string): Hold | undefined {
     return this.#byId.get(id);
   }
 
-  /** Begins the hold of a lease that the backend has just granted. Waiters who may share the key join it. */
-  begin(key: string, options: ResolvedOptions, lease: Lease): Hold {
+  /** Begins the hold of a lease that the backend has just granted. Waiters that may share the key join the hold. */
+  beginHold(key: string, options: ResolvedOptions, lease: Lease): Hold {
     const { clock } = this.service;
     const isWatched = this.#leaseWatch?.isActive === true && slotOf(key, options) === key;
-    const watchdog = new Watchdog(lease, options.watchdog, clock, this.#wheel, isWatched);
+    const watchdog = new Watchdog(lease, options.watchdog, clock, this.#timerWheel, isWatched);
     const hold = new Hold(key, options, this.#listener, watchdog);
     if (hold.isShared) {
-      this.#joinable.offer(hold);
+      this.#joinable.add(hold);
       this.turns.share(hold.slot, (waiter) => this.#joinable.tryJoin(hold, waiter), hold);
     }
-    return this.#add(hold);
+    return this.#register(hold);
   }
 
-  /** Begins the hold that goes on with the previous caller's lease. `undefined`: that lease is no longer trusted. */
-  inherit(previous: Hold, options: ResolvedOptions): Hold | undefined {
+  /** Begins a hold with the lease of the previous one. Returns `undefined` when that lease is no longer trusted. */
+  continueLease(previous: Hold, options: ResolvedOptions): Hold | undefined {
     const { key, watchdog, handOff } = previous;
-    if (watchdog.isTrusted) return this.#add(new Hold(key, options, this.#listener, watchdog, handOff + 1));
+    if (watchdog.isTrusted) return this.#register(new Hold(key, options, this.#listener, watchdog, handOff + 1));
     void this.#releases.release(previous);
     return undefined;
   }
 
-  /** Returns the hold that the caller has joined, if another caller of this process shares the key. */
-  join(slot: string, options: ResolvedOptions): Hold | undefined {
-    return this.#joinable.join(slot, options);
+  /**
+   * Joins the hold of another caller that shares the key, and returns it. Returns `undefined` when there is none to
+   * join.
+   */
+  joinShared(slot: string, options: ResolvedOptions): Hold | undefined {
+    return this.#joinable.tryJoinSlot(slot, options);
   }
 
-  /** Ends one handle's part of a hold. The last one passes the lease to the next caller, or releases it. Never rejects. */
+  /** Removes one handle from a hold. The last one hands the lease to the next caller, or releases it. Never rejects. */
   readonly release = (hold: Hold): Promise<void> => {
-    if (!hold.leave()) return hold.hasEnded && this.#abandoned.has(hold) ? this.#endAbandoned(hold) : DONE;
+    if (!hold.leave()) return hold.hasEnded && this.#abandoned.has(hold) ? this.#endAbandoned(hold) : RESOLVED_PROMISE;
     const { clock, observers } = this.service;
-    this.#forget(hold);
+    this.#unregister(hold);
     observers.notify('released', () => ({
       key: hold.key,
       fencingToken: hold.fencingToken,
-      heldMs: clock.now() - hold.since,
+      heldMs: clock.now() - hold.acquiredAt,
       ...shareProperty(hold.claim),
     }));
-    return this.#passOnOrRelease(hold);
+    return this.#handOffOrRelease(hold);
   };
 
-  /** Releases a hold that its caller never got: observers hear nothing of it. Never rejects. */
-  drop(hold: Hold): Promise<void> {
-    if (!hold.leave()) return DONE;
-    this.#forget(hold);
-    return this.#passOnOrRelease(hold, 0);
+  /** Releases a hold whose caller gave up before it got the hold. Observers are not told. Never rejects. */
+  releaseUndelivered(hold: Hold): Promise<void> {
+    if (!hold.leave()) return RESOLVED_PROMISE;
+    this.#unregister(hold);
+    return this.#handOffOrRelease(hold, 0);
   }
 
   /** Ends the holds of this service whose leases were evicted. */
-  revoke(evicted: readonly KeyHolder[]): void {
-    if (evicted.length === 0) return;
-    const owners = new Set(evicted.map(({ owner }) => owner));
+  revokeEvicted(evictedHolders: readonly KeyHolder[]): void {
+    if (evictedHolders.length === 0) return;
+    const owners = new Set(evictedHolders.map(({ owner }) => owner));
     for (const { watchdog } of this) if (owners.has(watchdog.lease.owner)) watchdog.revoke();
   }
 
-  /** Ends every hold but those whose key is spared, and resolves when their leases are released. */
-  async end(isSpared: (key: string) => boolean): Promise<void> {
+  /** Ends every hold except those for whose key `isSpared` is true, and resolves when the leases are released. */
+  async endAll(isSpared: (key: string) => boolean): Promise<void> {
     for (const hold of this) {
       if (isSpared(hold.key)) continue;
       hold.onLost('shutdown');
       if (this.#abandoned.has(hold)) void this.#endAbandoned(hold);
     }
-    await this.service.underWay.idle();
+    await this.service.pendingWork.idle();
     this.#leaseWatch?.end?.();
   }
 
-  /** Abandons each hold that begins from now on when it reaches this age. */
-  limitAge(maxAgeMs: number): void {
+  /** Abandons each hold that begins from now on as soon as it reaches `maxAgeMs`. */
+  limitAgeOfNewHolds(maxAgeMs: number): void {
     this.#maxAgeMs = maxAgeMs;
   }
 
   /**
-   * Abandons every hold that began at `begunBy` or before, because the work under it still runs. Its key becomes free when
-   * that work ends, or with its TTL. Returns the longest time until such a key is free, earlier abandoned holds included.
+   * Abandons every hold that began at `latestStart` or before, because its work still runs. The key becomes free when
+   * that work ends, or with the TTL. Returns the milliseconds until the last key of all abandoned holds is free.
    */
-  abandon(begunBy = Infinity): number {
+  abandonAll(latestStart = Infinity): number {
     let leftMs = 0;
     for (const hold of this) {
-      if (hold.since > begunBy) continue;
+      if (hold.acquiredAt > latestStart) continue;
       leftMs = Math.max(leftMs, hold.watchdog.leftMs + hold.options.lockDelayMs);
-      this.#abandon(hold);
+      this.#abandonIfPresent(hold);
     }
     return leftMs;
   }
 
-  #add(hold: Hold): Hold {
+  #register(hold: Hold): Hold {
     this.#byId.set(hold.id, hold);
     if (this.#maxAgeMs !== Infinity) {
-      this.service.clock.schedule(this.#maxAgeMs, () => this.#abandon(hold), { background: true });
+      this.service.clock.schedule(this.#maxAgeMs, () => this.#abandonIfPresent(hold), { background: true });
     }
     return hold;
   }
 
-  #forget(hold: Hold): void {
+  #unregister(hold: Hold): void {
     this.#byId.delete(hold.id);
-    if (hold.isShared) this.#joinable.withdraw(hold);
+    if (hold.isShared) this.#joinable.remove(hold);
   }
 
-  #passOnOrRelease(hold: Hold, closedMs = hold.closedMs): Promise<void> {
-    if (!this.#mayPass(hold)) return runOutsideLocks(() => this.#release(hold, closedMs));
+  #handOffOrRelease(hold: Hold, keepClosedMs = hold.closedAfterReleaseMs): Promise<void> {
+    if (!this.#canHandOffToNext(hold)) return runOutsideLocks(() => this.#release(hold, keepClosedMs));
     this.turns.pass(hold.slot, hold);
-    return DONE;
+    return RESOLVED_PROMISE;
   }
 
-  /** Returns whether the next caller of this process may go on with the lease. */
-  #mayPass(hold: Hold): boolean {
+  /** Returns whether the lease can be handed to the next caller of this process. */
+  #canHandOffToNext(hold: Hold): boolean {
     const { slot, options, watchdog, handOff } = hold;
     if (hold.isShared) return false;
     const next = this.turns.nextOptions(slot);
-    const fits =
+    const areOptionsCompatible =
       haveSameRequest(next, options) && next?.watchdog === true && options.watchdog && options.minHoldMs === 0;
-    if (!fits || !hold.canBePassedOn) return false;
-    if (!isExhausted(this.handOffLimits, watchdog.lease, handOff, this.service.clock.now() - watchdog.since))
+    if (!areOptionsCompatible || !hold.canBeHandedOff) return false;
+    if (!isExhausted(this.handOffLimits, watchdog.lease, handOff, this.service.clock.now() - watchdog.grantedAt))
       return true;
     this.turns.markToYield(slot);
     return false;
   }
 
-  #release(hold: Hold, closedMs = hold.closedMs): Promise<void> {
+  #release(hold: Hold, keepClosedMs = hold.closedAfterReleaseMs): Promise<void> {
     const endTurn = (): void => this.#endTurn(hold);
-    if (closedMs > 0) return this.#releases.keepClosed(hold, closedMs, endTurn);
+    if (keepClosedMs > 0) return this.#releases.keepClosed(hold, keepClosedMs, endTurn);
     const { store } = this.service.backend;
-    const endsTurnEarly = !hold.options.awaitRelease && store.traits?.keepsOrder === true;
-    return this.#releases.release(hold, endTurn, endsTurnEarly);
+    const endsTurnOnSend = !hold.options.awaitRelease && store.traits?.keepsOrder === true;
+    return this.#releases.release(hold, endTurn, endsTurnOnSend);
   }
 
   #endTurn({ isShared, slot }: Hold): void {
@@ -197,7 +200,7 @@ export class Holds {
     else this.turns.end(slot);
   }
 
-  #abandon(hold: Hold): void {
+  #abandonIfPresent(hold: Hold): void {
     if (this.#byId.get(hold.id) !== hold) return;
     this.#abandoned.add(hold);
     hold.onLost('shutdown');
@@ -205,18 +208,19 @@ export class Holds {
 
   #endAbandoned(hold: Hold): Promise<void> {
     this.#abandoned.delete(hold);
-    this.#forget(hold);
+    this.#unregister(hold);
     return runOutsideLocks(() => this.#release(hold));
   }
 
   #onLost(hold: Hold, reason: LossReason): void {
     const isAbandoned = this.#abandoned.has(hold);
-    if (!isAbandoned) this.#forget(hold);
+    if (!isAbandoned) this.#unregister(hold);
     this.service.observers.notify('lost', () => ({ ...hold.observedState, reason }));
     if (isAbandoned) return void hold.watchdog.stop();
-    const { closedMs, options } = hold;
-    if (closedMs > 0) void this.#releases.keepClosed(hold, Math.max(closedMs, options.lockDelayMs));
-    else void (options.lockDelayMs > 0 ? this.#releases.releaseLater(hold) : this.#releases.release(hold));
+    const { closedAfterReleaseMs, options } = hold;
+    if (closedAfterReleaseMs > 0)
+      void this.#releases.keepClosed(hold, Math.max(closedAfterReleaseMs, options.lockDelayMs));
+    else void (options.lockDelayMs > 0 ? this.#releases.releaseAfterLockDelay(hold) : this.#releases.release(hold));
     this.#endTurn(hold);
   }
 }

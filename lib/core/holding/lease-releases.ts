@@ -6,7 +6,7 @@ import type { ServiceContext } from './service-context.js';
 
 const doNothing = (): void => undefined;
 
-/** Releases the leases of holds that are over. Its methods never reject: observers hear of a failure. */
+/** Releases the leases of ended holds. The methods never reject: failures are reported to observers. */
 export class LeaseReleases {
   readonly #wheel: TimerWheel;
 
@@ -16,78 +16,84 @@ export class LeaseReleases {
 
   /**
    * Releases the hold's lease.
-   * @param onOver is called when the next caller may ask for the key
-   * @param isEarly whether that is as soon as the release is sent, because the store keeps the order of its requests
+   * @param endTurn lets the next caller ask for the key
+   * @param endsTurnOnSend whether to call `endTurn` when the release is sent, for stores that keep the order of
+   * requests
    */
-  release(hold: Hold, onOver: () => void = doNothing, isEarly = false): Promise<void> {
-    this.#begin();
+  release(hold: Hold, endTurn: () => void = doNothing, endsTurnOnSend = false): Promise<void> {
+    this.#beginRequest();
     const renewal = hold.watchdog.stop();
-    if (!renewal) return this.#send(hold, 0, onOver, isEarly);
-    return renewal.then(() => this.#send(hold, 0, onOver, isEarly));
+    if (!renewal) return this.#sendRequest(hold, 0, endTurn, endsTurnOnSend);
+    return renewal.then(() => this.#sendRequest(hold, 0, endTurn, endsTurnOnSend));
   }
 
   /**
-   * Has the server keep the key closed for a time, whatever becomes of this process, which then releases it. A service
-   * that is closed leaves that to the server.
+   * Has the server keep the key closed for `ms`, even if this process crashes, and then releases the key. After the end
+   * of the service only the server's TTL frees the key.
    */
-  async keepClosed(hold: Hold, ms: number, onOver: () => void = doNothing): Promise<void> {
-    this.#begin();
+  async keepClosed(hold: Hold, ms: number, endTurn: () => void = doNothing): Promise<void> {
+    this.#beginRequest();
     const { clock } = this.service;
-    const end = clock.now() + ms;
-    hold.watchdog.lease.leaveOpen();
+    const closedUntil = clock.now() + ms;
+    hold.watchdog.lease.cancelAutoRelease();
     await hold.watchdog.stop();
-    await this.#send(hold, Math.max(1, end - clock.now()), onOver, false);
-    void this.#releaseAt(end, hold);
+    await this.#sendRequest(hold, Math.max(1, closedUntil - clock.now()), endTurn, false);
+    void this.#releaseAt(closedUntil, hold);
   }
 
   /**
-   * Releases the lease after its lock-delay, since requests of the former holder may still be on their way. The end of
-   * the service ends the delay.
+   * Releases the lease after its lock-delay, because requests of the former holder may still arrive. The end of the
+   * service ends the delay.
    */
-  async releaseLater(hold: Hold): Promise<void> {
-    const { clock, stopped, underWay } = this.service;
-    underWay.begin();
+  async releaseAfterLockDelay(hold: Hold): Promise<void> {
+    const { clock, stopSignal, pendingWork } = this.service;
+    pendingWork.begin();
     await hold.watchdog.stop();
-    await pause(clock, hold.options.lockDelayMs, { background: true, until: stopped });
+    await pause(clock, hold.options.lockDelayMs, { background: true, until: stopSignal });
     await this.release(hold);
-    underWay.end();
+    pendingWork.end();
   }
 
-  async #releaseAt(end: number, hold: Hold): Promise<void> {
-    const { clock, stopped } = this.service;
-    await pause(clock, end - clock.now(), { background: true, until: stopped });
-    if (!stopped.aborted) await this.release(hold);
+  async #releaseAt(time: number, hold: Hold): Promise<void> {
+    const { clock, stopSignal } = this.service;
+    await pause(clock, time - clock.now(), { background: true, until: stopSignal });
+    if (!stopSignal.aborted) await this.release(hold);
   }
 
-  /** Keeps the process alive, too: a caller may await the release. */
-  #begin(): void {
-    this.service.underWay.begin();
+  /** Counts a request, and keeps the process alive, because a caller may await the release. */
+  #beginRequest(): void {
+    this.service.pendingWork.begin();
     beginAwaited();
   }
 
-  #end(): void {
-    this.service.underWay.end();
+  #endRequest(): void {
+    this.service.pendingWork.end();
     endAwaited();
   }
 
-  /** Sends a release, or a request that keeps the key closed. Waits for an answer as long as the lease would last. */
-  #send({ key, watchdog: { lease } }: Hold, keepMs: number, onOver: () => void, isEarly: boolean): Promise<void> {
+  /** Sends a release, or with `keepClosedMs` a request to keep the key closed. Waits for the answer at most one TTL. */
+  #sendRequest(
+    { key, watchdog: { lease } }: Hold,
+    keepClosedMs: number,
+    endTurn: () => void,
+    endsTurnOnSend: boolean,
+  ): Promise<void> {
     return new Promise((resolve) => {
-      let isOver = false;
-      const end = (error?: unknown): void => {
-        if (isOver) return;
-        isOver = true;
+      let isFinished = false;
+      const finish = (error?: unknown): void => {
+        if (isFinished) return;
+        isFinished = true;
         timeout.cancel();
         if (error !== undefined) this.service.observers.notifyFailure(key, 'release', error);
-        this.#end();
-        if (!isEarly) onOver();
+        this.#endRequest();
+        if (!endsTurnOnSend) endTurn();
         resolve();
       };
-      const { keptMs } = lease.times;
-      const timeout = new WheelTimer(this.#wheel, () => end(new Error(`no answer within ${keptMs} ms`)));
-      timeout.setFrom(this.service.clock.now() + keptMs, keptMs / 8);
-      (keepMs > 0 ? lease.keepFor(keepMs) : lease.release()).then(() => end(), end);
-      if (isEarly) onOver();
+      const { serverTtlMs } = lease.times;
+      const timeout = new WheelTimer(this.#wheel, () => finish(new Error(`no answer within ${serverTtlMs} ms`)));
+      timeout.setFrom(this.service.clock.now() + serverTtlMs, serverTtlMs / 8);
+      (keepClosedMs > 0 ? lease.keepClosedFor(keepClosedMs) : lease.release()).then(() => finish(), finish);
+      if (endsTurnOnSend) endTurn();
     });
   }
 }

@@ -2,7 +2,7 @@ import { type Share, shareOf } from '../contract/claim.js';
 import { LockConfigurationError, LockLostError } from '../contract/errors.js';
 import { whileAwaited } from '../kit/awaited-promises.js';
 import type { Hold } from './hold.js';
-import { currentHandles, runInside } from './call-tree.js';
+import { currentHandles, runInsideLock } from './call-tree.js';
 import { wrapInTracers } from '../events/lock-tracer.js';
 
 /** Lock of one caller, from the acquisition to the release. Made by `LockService` only. */
@@ -18,19 +18,22 @@ export class LockHandle implements AsyncDisposable {
   ) {}
 
   /**
-   * Number that grows with every acquisition of this key, anywhere. Give it to every write that the lock protects, and
-   * refuse smaller numbers there.
+   * Number that grows with every acquisition of this key, in any process. Send it with every write that the lock
+   * protects, and refuse smaller numbers where the write arrives.
    */
   get fencingToken(): bigint {
     return this.hold.fencingToken;
   }
 
-  /** Part of the key that the lock has. `undefined`: all of it, so that no other caller is inside. */
+  /** Part of the key that the lock has, or `undefined` for an exclusive lock. */
   get share(): Share | undefined {
     return shareOf(this.hold.claim);
   }
 
-  /** Signal that aborts with a `LockLostError` as soon as the lock can no longer be trusted. A release does not abort it. */
+  /**
+   * Signal that aborts with a `LockLostError` as soon as the lock can no longer be trusted. A release does not abort
+   * it.
+   */
   get signal(): AbortSignal {
     return this.hold.signal;
   }
@@ -40,21 +43,21 @@ export class LockHandle implements AsyncDisposable {
   }
 
   /**
-   * Whether the lock is held, exact now, also in the first step after the event loop was blocked: a comparison of
-   * monotonic clocks. These stand still while a virtual machine is suspended, migrated or restored, and nothing inside it
-   * can tell. Afterwards a former holder believes until its next renewal, and only the fencing token protects.
+   * Whether the lock is held at this moment, by a comparison of monotonic clocks. It is exact even right after the
+   * event loop was blocked. But these clocks stand still while a virtual machine is suspended, migrated or restored.
+   * Until the next renewal only the fencing token protects then.
    */
   get isHeld(): boolean {
     return !this.#isReleased && this.hold.isHeld;
   }
 
-  /** @throws LockLostError when the lock is lost. A released handle throws nothing: see `assertHeld`. */
+  /** @throws LockLostError when the lock is lost. Does not throw after a release: see `assertHeld`. */
   throwIfLost(): void {
     if (!this.#isReleased && !this.hold.isHeld) throw this.hold.lossError();
   }
 
   /**
-   * Guards a step of work that may outlive the lock, such as one that is not awaited, or a timer's.
+   * Checks the lock for work that may outlive it, such as a promise that nobody awaits, or a timer.
    * @throws LockLostError when the lock is lost, and with the reason `released` after the release
    */
   assertHeld(): void {
@@ -63,10 +66,10 @@ export class LockHandle implements AsyncDisposable {
   }
 
   /**
-   * Returns a text that shows others, in a header or a message, that they are asked in the name of this lock.
-   * `LockService.checkSequencer` and `@RequireSequencer` check it wherever the same backend is reached. The lease is then
-   * not handed on to the next caller of this process.
-   * @throws LockLostError; LockConfigurationError after the release, and with a backend that could not check it
+   * Returns a signed text that shows another process, in a header or a message, for which lock a request is made.
+   * `LockService.checkSequencer` and `@RequireSequencer` check the text in any process with the same backend. The lease
+   * is then not handed to the next caller of this process.
+   * @throws LockLostError; LockConfigurationError after the release, and with a backend that cannot check sequencers
    */
   sequencer(): string {
     this.throwIfLost();
@@ -74,7 +77,7 @@ export class LockHandle implements AsyncDisposable {
     throw new LockConfigurationError('a lock that was released has no sequencer any more', 'sequencer', this.key);
   }
 
-  /** Object that the backend gives its holders to work with, if any: with `strategy: 'row'`, see `rowManager`. */
+  /** Object for the work from the backend, if it has one: with `strategy: 'row'`, see `rowManager`. */
   get attachment(): unknown {
     return this.hold.watchdog.lease.attachment;
   }
@@ -85,31 +88,31 @@ export class LockHandle implements AsyncDisposable {
   }
 
   /**
-   * Commits what was done through `attachment`, as `withLock` does by itself. Does nothing for other backends, after the
-   * release, and inside a re-entry. @throws the backend's error: nothing was done then
+   * Commits what was done through `attachment`; `withLock` calls this by itself. Does nothing for other backends, after
+   * the release, and inside a re-entry. @throws the backend's error, and then nothing is committed
    */
   async complete(): Promise<void> {
-    if (!this.#isReleased) await whileAwaited(() => this.hold.complete());
+    if (!this.#isReleased) await whileAwaited(() => this.hold.completeWork());
   }
 
   /**
-   * Runs `work` as a call tree that has this lock: `currentLock()` finds it there, and the same key may be taken again.
-   * `withLock` does so by itself. After `acquire` only work that runs in here can re-enter.
+   * Runs `work` in a call tree that has this lock: `currentLock()` returns it there, and the same key may be taken
+   * again. `withLock` does so by itself. After `acquire` only work that runs in here can re-enter.
    */
   run<T>(work: () => T): T {
     const { hold } = this;
-    return runInside(hold, this, wrapInTracers(work, hold, hold.listener.service.observers.tracers));
+    return runInsideLock(hold, this, wrapInTracers(work, hold, hold.listener.service.observers.tracers));
   }
 
-  /** @internal Notes that no work began: the release leaves the key open, whatever `minHoldMs` is. */
-  forgo(): void {
-    this.hold.forgo();
+  /** @internal Records that no work began, so that `minHoldMs` does not keep the key closed after the release. */
+  markUnused(): void {
+    this.hold.markUnused();
   }
 
   /**
-   * Releases this caller's part of the lock. The last part frees the key, or passes it to the next caller of this
-   * process. Never rejects: if the server does not answer, observers hear of it and the key frees itself within its TTL.
-   * A second call does nothing.
+   * Releases this caller's part of the lock. The last release frees the key, or hands the lease to the next caller of
+   * this process. Never rejects: if the server does not answer, observers are told and the TTL frees the key. A second
+   * call does nothing.
    */
   release(): Promise<void> {
     if (this.#isReleased) return Promise.resolve();
@@ -124,7 +127,7 @@ export class LockHandle implements AsyncDisposable {
 
 /** Returns the locks of the current call tree, innermost first. */
 export function currentLocks(): LockHandle[] {
-  // Another copy of this package, with a class of its own, may have made a handle.
+  // A handle may be of another copy of this package, so that `instanceof` would not find it.
   return currentHandles().filter((handle): handle is LockHandle => 'fencingToken' in handle);
 }
 

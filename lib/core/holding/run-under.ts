@@ -1,5 +1,5 @@
-/** Lock, or several locks that were taken together. */
-interface Held {
+/** One lock, or several locks that were taken together. */
+interface LockLike {
   run<T>(work: () => T): T;
   throwIfLost(): void;
   /** Whether there is anything for `complete` to do. */
@@ -9,21 +9,21 @@ interface Held {
 }
 
 /**
- * Runs `work` under a lock, needsCompletion it where the backend wants that, and releases the lock whatever happens.
+ * Runs `work` under a lock, completes it where the backend needs that, and always releases the lock.
  * @throws what `work` throws; LockLostError when the lock ended before `work` did
  */
-export async function runUnder<T>(
-  held: Held,
+export async function runUnderLock<T>(
+  lock: LockLike,
   work: () => Promise<T> | T,
   { awaitRelease }: { readonly awaitRelease: boolean },
 ): Promise<T> {
   try {
-    const result = await held.run(work);
-    held.throwIfLost();
-    if (held.needsCompletion) await held.complete();
+    const result = await lock.run(work);
+    lock.throwIfLost();
+    if (lock.needsCompletion) await lock.complete();
     return result;
   } finally {
-    const released = held.release();
-    if (awaitRelease) await released;
+    const releasing = lock.release();
+    if (awaitRelease) await releasing;
   }
 }

@@ -2,18 +2,18 @@ import { runOutsideLocks } from './call-tree.js';
 import type { ServiceContext } from './service-context.js';
 import { readSequencer, type SequencerState } from './sequencer.js';
 
-/** Checks a sequencer, see `LockService.checkSequencer`. @param prefix of all keys of the service */
+/** Checks a sequencer, see `LockService.checkSequencer`. @param prefix namespace of the service, with a colon */
 export async function checkSequencer(
   text: string,
-  wanted: { readonly key?: string },
+  expected: { readonly key?: string },
   prefix: string,
-  { backend, clock, observers, stopped }: ServiceContext,
+  { backend, clock, observers, stopSignal }: ServiceContext,
 ): Promise<SequencerState> {
   const sequencer = readSequencer(text);
-  const { key } = wanted;
-  const fits = typeof key === 'string' ? sequencer?.key === prefix + key : !('key' in wanted);
-  if (sequencer?.backend !== backend.name || !fits || !backend.store.isHeldBy) return 'unknown';
-  stopped.throwIfAborted();
+  const { key } = expected;
+  const isExpectedKey = typeof key === 'string' ? sequencer?.key === prefix + key : !('key' in expected);
+  if (sequencer?.backend !== backend.name || !isExpectedKey || !backend.store.isHeldBy) return 'unknown';
+  stopSignal.throwIfAborted();
   try {
     const isHeld = runOutsideLocks(async () => backend.store.isHeldBy?.(sequencer.key, sequencer.owner));
     return (await backend.noteOutcome(sequencer.key, clock, isHeld)) === true ? 'valid' : 'stale';

@@ -6,7 +6,7 @@ import type { LockBackend } from '../leasing/lock-backend.js';
 import type { LockServiceOptions } from '../options/lock-options.js';
 import { type Clock, systemClock } from '../time/timers.js';
 
-/** Things that all parts of one lock service share. */
+/** Objects that all parts of one lock service share. */
 export interface ServiceContext {
   readonly backend: LockBackend;
   readonly clock: Clock;
@@ -14,25 +14,25 @@ export interface ServiceContext {
   /** Description of this process, which the backend keeps beside its leases. */
   readonly metadata: HolderMetadata;
   /** Aborts when no caller may get a lock any more. */
-  readonly stopped: AbortSignal;
-  /** Counts requests to the backend and hand-overs that the end of the service waits for. */
-  readonly underWay: WaitGroup;
+  readonly stopSignal: AbortSignal;
+  /** Counter of the requests and hand-offs that the end of the service waits for. */
+  readonly pendingWork: WaitGroup;
 }
 
-/** @param stopped see `ServiceContext` */
+/** @param stopSignal see `ServiceContext` */
 export function createServiceContext(
   backend: LockBackend,
   { label, clock = systemClock, observers = [] }: LockServiceOptions,
-  stopped: AbortSignal,
+  stopSignal: AbortSignal,
 ): ServiceContext {
-  // Each lock-delay that is under way listens to it: many listeners are expected.
-  setMaxListeners(0, stopped);
+  // Every pending lock-delay adds a listener, so that many listeners are no leak.
+  setMaxListeners(0, stopSignal);
   return {
     backend,
     clock,
     observers: new Observers(backend.name, observers),
     metadata: ownMetadata(label),
-    stopped,
-    underWay: new WaitGroup(),
+    stopSignal,
+    pendingWork: new WaitGroup(),
   };
 }

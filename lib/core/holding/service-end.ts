@@ -5,73 +5,73 @@ import type { Holds, HoldTurns } from './holds.js';
 import type { ServiceContext } from './service-context.js';
 import { runOutsideLocks } from './call-tree.js';
 
-/** Time that a server, and then the backend, may take to answer when the service is closed. */
-const CLOSE_MS = 5_000;
-const GRACE_MS = 10_000;
+/** Milliseconds that a close waits for the releases, and then again for the close of the backend. */
+const DEFAULT_CLOSE_MS = 5_000;
+const DEFAULT_GRACE_MS = 10_000;
 
-/** Leaderships, whose work has to end before their keys are released. */
-interface Leaders {
-  /** Tells all work to end. Resolves when it has, or when the grace time of each is over. */
+/** Leaderships of a service. Each one's work has to end before its key is released. */
+interface LeadershipGroup {
+  /** Aborts all work. Resolves when it has ended, or when the grace time of each leadership is over. */
   end(): Promise<void>;
-  /** Returns whether one of them has the key, or without a key, any key. */
+  /** Returns whether a leadership has the key, or without an argument, whether one has any key. */
   haveLock(key?: string): boolean;
 }
 
-/** Parts of a service that its end needs. */
+/** Parts of a service that `ServiceEnd` needs. */
 interface EndingParts {
   readonly service: ServiceContext;
   readonly turns: HoldTurns;
   readonly holds: Holds;
-  readonly leaderships: Leaders;
-  readonly unfollowHealth: (() => void) | undefined;
+  readonly leaderships: LeadershipGroup;
+  readonly stopFollowingHealth: (() => void) | undefined;
 }
 
-/** End of a lock service: which callers it still lets in, which work it waits for, and what becomes of the rest. */
+/** End of a lock service: decides which callers still get locks, waits for work, and ends the remaining holds. */
 export class ServiceEnd {
   /** Maximum time that a caller may wait for a lock. */
-  longestWaitMs = Infinity;
+  maxWaitMs = Infinity;
   #isDraining = false;
-  #closed: Promise<void> | undefined;
-  /** Resolves when the shortest grace time that was demanded has ended. */
-  readonly #graceOver: Promise<void>;
+  #closePromise: Promise<void> | undefined;
+  /** Resolves at the earliest end of all grace times that were requested. */
+  readonly #graceEndPromise: Promise<void>;
   #endGrace = (): void => undefined;
 
   constructor(
     private readonly parts: EndingParts,
-    /** Aborts `ServiceContext.stopped`. */
-    private readonly stopping: AbortController,
-    /** Time to wait for the work under locks, where a call does not say. */
-    private readonly graceMs = GRACE_MS,
+    /** Controller of `ServiceContext.stopSignal`. */
+    private readonly stopController: AbortController,
+    /** Default time to wait for the work under locks. */
+    private readonly graceMs = DEFAULT_GRACE_MS,
   ) {
-    this.#graceOver = new Promise((resolve) => (this.#endGrace = resolve));
+    this.#graceEndPromise = new Promise((resolve) => (this.#endGrace = resolve));
   }
 
-  /** Whether the current caller gets no lock. While the service drains, work with a lock may need another one to end. */
+  /** Whether the current caller gets no lock. While the service drains, a caller with a lock may still take others. */
   get refusesCaller(): boolean {
-    return this.stopping.signal.aborted || (this.#isDraining && !currentLocks().some((lock) => lock.isHeld));
+    return this.stopController.signal.aborted || (this.#isDraining && !currentLocks().some((lock) => lock.isHeld));
   }
 
   stop(): void {
-    if (this.stopping.signal.aborted) return;
+    if (this.stopController.signal.aborted) return;
     const reason = new LockShutdownError();
-    this.stopping.abort(reason);
-    this.#sendWaitersAway(reason);
+    this.stopController.abort(reason);
+    this.#rejectWaiters(reason);
   }
 
   limitWaits(ms = this.graceMs): void {
     const { clock } = this.parts.service;
-    const begunBy = clock.now();
-    this.longestWaitMs = ms;
-    this.parts.holds.limitAge(ms);
+    const limitedAt = clock.now();
+    this.maxWaitMs = ms;
+    this.parts.holds.limitAgeOfNewHolds(ms);
     void this.parts.leaderships.end();
-    // A server with many short requests has some at any time. Holds that began meanwhile have as long as the others had.
-    const onEnd = (): void => {
+    // Holds that begin later have the same time each: a server with many short requests always has some.
+    const endGraceTime = (): void => {
       this.#isDraining = true;
-      this.#sendWaitersAway(new LockShutdownError());
-      this.parts.holds.abandon(begunBy);
+      this.#rejectWaiters(new LockShutdownError());
+      this.parts.holds.abandonAll(limitedAt);
       this.#endGrace();
     };
-    clock.schedule(ms, onEnd, { background: true });
+    clock.schedule(ms, endGraceTime, { background: true });
   }
 
   async drain(graceMs = this.graceMs): Promise<boolean> {
@@ -79,56 +79,56 @@ export class ServiceEnd {
     this.#isDraining = true;
     void this.parts.leaderships.end();
     if (turns.isBusy && graceMs > 0) {
-      await settlesWithin(service.clock, graceMs, Promise.race([turns.idle(), this.#graceOver]));
+      await settlesWithin(service.clock, graceMs, Promise.race([turns.idle(), this.#graceEndPromise]));
     }
     return !turns.isBusy;
   }
 
   shutdown(graceMs?: number): Promise<void> {
     return runOutsideLocks(() => {
-      this.#closed ??= this.#graceOver.then(() => this.#shutdown(CLOSE_MS));
+      this.#closePromise ??= this.#graceEndPromise.then(() => this.#shutdown(DEFAULT_CLOSE_MS));
       void this.drain(graceMs).then(this.#endGrace);
-      return this.#closed;
+      return this.#closePromise;
     });
   }
 
-  close(withinMs = CLOSE_MS): Promise<void> {
-    this.#closed ??= runOutsideLocks(() => this.#close(withinMs));
+  close(withinMs = DEFAULT_CLOSE_MS): Promise<void> {
+    this.#closePromise ??= runOutsideLocks(() => this.#close(withinMs));
     this.#endGrace();
-    return this.#closed;
+    return this.#closePromise;
   }
 
-  /** Rejects all who wait, in this process and at the backend. */
-  #sendWaitersAway(reason: unknown): void {
+  /** Rejects all callers that wait for a turn or for the backend. */
+  #rejectWaiters(reason: unknown): void {
     this.parts.turns.rejectAll(reason);
-    this.parts.service.backend.dismiss(reason);
+    this.parts.service.backend.rejectAll(reason);
   }
 
   async #shutdown(withinMs: number): Promise<void> {
     this.stop();
     const { backend, clock, observers } = this.parts.service;
-    const leftMs = this.parts.holds.abandon();
+    const leftMs = this.parts.holds.abandonAll();
     if (leftMs === 0) return this.#close(withinMs);
-    this.parts.unfollowHealth?.();
-    // A session ends with its connection, and would free the keys under the work.
+    this.parts.stopFollowingHealth?.();
+    // The backend is closed after the work, because the end of a session would free the keys that the work needs.
     settlesWithin(clock, leftMs, this.parts.turns.idle())
       .then(() => backend.close())
       .catch(() => undefined);
     observers.endStreams();
   }
 
-  async #close(withinMs = CLOSE_MS): Promise<void> {
+  async #close(withinMs = DEFAULT_CLOSE_MS): Promise<void> {
     this.stop();
     const { backend, clock, observers } = this.parts.service;
-    const led = this.parts.leaderships.end();
+    const leadershipsEnd = this.parts.leaderships.end();
     await settlesWithin(
       clock,
       withinMs,
-      this.parts.holds.end((key) => this.parts.leaderships.haveLock(key)),
+      this.parts.holds.endAll((key) => this.parts.leaderships.haveLock(key)),
     );
-    await led;
+    await leadershipsEnd;
     if (this.parts.leaderships.haveLock()) return this.#shutdown(withinMs);
-    this.parts.unfollowHealth?.();
+    this.parts.stopFollowingHealth?.();
     await settlesWithin(clock, withinMs, backend.close());
     observers.endStreams();
   }

@@ -4,45 +4,52 @@ import type { Clock } from '../time/timers.js';
 import type { Hold } from './hold.js';
 import type { ServiceContext } from './service-context.js';
 
-/** Holds of a service, by their ids. */
+/** Holds of a service by `Hold.id`. */
 interface HoldsById extends Iterable<Hold> {
-  get(id: string): Hold | undefined;
+  getById(id: string): Hold | undefined;
 }
 
 /**
- * Number of leases a second that are renewed after a change that did not end them, so that the store watches them again. A
- * server that forgets keys for lack of space would otherwise be asked without end.
+ * Maximum number of leases a second that are renewed because of a hint that was no loss. The renewal makes the store
+ * watch the lease again. Without a limit a server that forgets watched keys for lack of space would get endless
+ * renewals.
  */
 const MAX_RENEWED_PER_SECOND = 20;
 
-/** Asks about each hold whose lease may have ended, as the store is told by its server. */
+/**
+ * Checks each hold whose lease may have ended according to the store's hints. Returns `undefined` for a store without
+ * hints.
+ */
 export function watchLeases({ backend, clock }: ServiceContext, holds: HoldsById): LeaseWatch | undefined {
   const mayRenew = createRateLimit(clock, MAX_RENEWED_PER_SECOND);
   return backend.store.watchLeases?.((key) =>
     runDetached(() => {
       if (key === undefined) renewAll(holds);
-      else void checkHold(backend.store, key, holds, mayRenew);
+      else void revokeOrRenew(backend.store, key, holds, mayRenew);
     }),
   );
 }
 
 function renewAll(holds: HoldsById): void {
-  for (const { watchdog, options } of holds) if (options.watchdog) watchdog.renewAnew();
+  for (const { watchdog, options } of holds) if (options.watchdog) watchdog.renewWithNewRequest();
 }
 
-/** Reads whether the exclusive hold of a key still has it. A renewal answers where the reading fails. */
-async function checkHold(store: LeaseStore, key: string, holds: HoldsById, mayRenew: () => boolean): Promise<void> {
-  const watchdog = holds.get(key)?.watchdog;
+/**
+ * Revokes the exclusive hold of `key` if the server no longer keeps the key for it. Renews it if it does, or if the
+ * reading fails.
+ */
+async function revokeOrRenew(store: LeaseStore, key: string, holds: HoldsById, mayRenew: () => boolean): Promise<void> {
+  const watchdog = holds.getById(key)?.watchdog;
   if (!watchdog) return;
   const isHeld = await store.isHeldBy?.(key, watchdog.lease.owner).catch(() => undefined);
-  const hold = holds.get(key);
-  // The lease may have been released meanwhile, or handed on within this process.
+  const hold = holds.getById(key);
+  // During the reading the lease may have been released or handed off.
   if (hold?.watchdog !== watchdog) return;
   if (isHeld === false) watchdog.revoke();
   else if (hold.options.watchdog && mayRenew()) watchdog.renewNow();
 }
 
-/** Returns a function that tells whether something may be done once more within the present second. */
+/** Returns a function that returns true at most `maxPerSecond` times a second. */
 function createRateLimit(clock: Clock, maxPerSecond: number): () => boolean {
   let secondEndsAt = 0;
   let count = 0;

@@ -5,64 +5,67 @@ import { trustedUntil } from '../leasing/trust.js';
 import { WheelTimer, type TimerWheel } from '../time/timer-wheel.js';
 import type { Clock, Timer } from '../time/timers.js';
 
-/** Receiver of what a watchdog finds. `onLost` is called once, or never if the watchdog was stopped first. */
+/** Listener to a watchdog. `onLost` is called at most once, and never after `Watchdog.stop`. */
 export interface WatchdogListener {
   onJeopardy(cause?: unknown): void;
   onSafe(): void;
   onLost(reason: LossReason): void;
 }
 
-/** Time after a grant by which the lease is renewed if its store watches renewed leases. Most locks are released earlier. */
+/**
+ * Time from the grant to the first renewal, where the store watches a lease once it is renewed. Most locks end earlier.
+ */
 const FIRST_RENEWAL_MS = 15;
 const MIN_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
 
 /**
- * Keeps a lease alive and tells when it can no longer be trusted. Renewals go out at a third of the TTL, one at a time. One
- * that fails is repeated, in jeopardy, for as long as the lease is trusted. The end of trust needs no reply: it comes from
- * a timer and from a comparison of clocks. A silent server is therefore noticed as fast as one that refuses.
+ * Renews a lease at every third of its TTL, one renewal at a time, and reports when the lease can no longer be trusted.
+ * A failed renewal puts the lease in jeopardy and is repeated while the lease is trusted. The end of trust comes from a
+ * timer and a comparison of clocks, so that it needs no answer of the server.
  */
 export class Watchdog {
   listener: WatchdogListener | undefined;
   /** Time at which this process got the lease. */
-  readonly since: number;
+  readonly grantedAt: number;
   #trustedUntil: number;
-  #sentAt: number;
+  #trustedFrom: number;
   #state: 'held' | 'jeopardy' | 'over' = 'held';
-  /** Time at which the renewal under way was sent. */
+  /** Time at which the unanswered renewal was sent, if there is one. */
   #renewalSentAt: number | undefined;
-  #onRenewalOver: (() => void) | undefined;
-  /** Whether the server must be asked once more, because the answer under way may be older than the doubt. */
-  #mustRenewAgain = false;
-  /** Timer for the next renewal, or for the check whether one under way is late. Many locks share its times. */
+  #onRenewalEnd: (() => void) | undefined;
+  /** Whether to renew again after the unanswered renewal, because its answer may be older than the doubt. */
+  #mustRenewOnceMore = false;
+  /** Timer for the next renewal, or for the time from which an unanswered one is late. Many locks share its times. */
   readonly #timer: WheelTimer;
-  #endOfTrust: Timer | undefined;
-  readonly #revocation: AbortListener | undefined;
+  #endOfTrustTimer: Timer | undefined;
+  readonly #revocationListener: AbortListener | undefined;
 
   constructor(
     readonly lease: Lease,
-    private readonly renews: boolean,
+    private readonly shouldRenew: boolean,
     private readonly clock: Clock,
-    grid: TimerWheel,
+    timerWheel: TimerWheel,
     /** Whether the store watches the lease from its first renewal on. */
-    isWatchedOnceRenewed = false,
+    isWatchedAfterRenewal = false,
   ) {
-    this.since = clock.now();
-    this.#timer = new WheelTimer(grid, () => this.#onTime());
-    this.#sentAt = lease.times.sentAt;
-    this.#trustedUntil = trustedUntil(this.#sentAt, this.#trustedMs);
+    this.grantedAt = clock.now();
+    this.#timer = new WheelTimer(timerWheel, () => this.#onTimer());
+    this.#trustedFrom = lease.times.sentAt;
+    this.#trustedUntil = trustedUntil(this.#trustedFrom, this.#trustedMs);
     const { revoked } = lease;
-    lease.onEnd = () => this.#endWithLease();
-    if (revoked?.aborted === false) this.#revocation = new AbortListener(revoked, () => this.#lose('revoked'));
-    // A renewal that is due at a third of a short TTL is earlier.
-    const isLongEnough = this.#sentAt + this.#trustedMs / 3 > this.since + 2 * FIRST_RENEWAL_MS;
-    if (renews && isWatchedOnceRenewed && isLongEnough)
-      this.#timer.setFrom(this.since + FIRST_RENEWAL_MS, FIRST_RENEWAL_MS);
-    else if (renews) this.#scheduleRenewal();
+    lease.onEnd = () => this.#onLeaseEnd();
+    if (revoked?.aborted === false)
+      this.#revocationListener = new AbortListener(revoked, () => this.#endAsLost('revoked'));
+    // With a short TTL the usual renewal is early enough.
+    const isTtlLongEnough = this.#trustedFrom + this.#trustedMs / 3 > this.grantedAt + 2 * FIRST_RENEWAL_MS;
+    if (shouldRenew && isWatchedAfterRenewal && isTtlLongEnough)
+      this.#timer.setFrom(this.grantedAt + FIRST_RENEWAL_MS, FIRST_RENEWAL_MS);
+    else if (shouldRenew) this.#scheduleRenewal();
     else this.#scheduleEndOfTrust();
   }
 
-  /** Whether the lease is trusted, exact now, also in the first synchronous step after a stalled event loop. */
+  /** Whether the lease is trusted at this moment, also right after a stalled event loop. */
   get isTrusted(): boolean {
     return this.#state !== 'over' && this.lease.revoked?.aborted !== true && this.clock.now() < this.#trustedUntil;
   }
@@ -76,7 +79,7 @@ export class Watchdog {
     return Math.max(0, this.#trustedUntil - this.clock.now());
   }
 
-  /** Doubts the lease until the next answer, because the connection dropped, a server changed its role, or the like. */
+  /** Puts the lease in jeopardy until the next answer, for example because the connection dropped. */
   suspect(cause?: unknown): void {
     if (this.#state !== 'held') return;
     this.#state = 'jeopardy';
@@ -84,59 +87,62 @@ export class Watchdog {
     this.listener?.onJeopardy(cause);
   }
 
-  /** Renews the lease at once, unless a renewal is under way. */
+  /** Renews the lease at once, unless a renewal is unanswered. */
   renewNow(): void {
     if (this.#state === 'over' || this.#renewalSentAt !== undefined) return;
     const sentAt = this.clock.now();
-    if (sentAt >= this.#trustedUntil) return this.#lose('expired');
+    if (sentAt >= this.#trustedUntil) return this.#endAsLost('expired');
     this.#renewalSentAt = sentAt;
-    this.#timer.setFrom(this.#lateFrom, this.#trustedMs / 12);
+    this.#timer.setFrom(this.#renewalLateAt, this.#trustedMs / 12);
     const onFailure = (error: unknown): void => this.#onFailure(error);
     try {
-      this.lease.renew().then((isOurs) => this.#onAnswer(isOurs), onFailure);
+      this.lease.renew().then((isStillHeld) => this.#onAnswer(isStillHeld), onFailure);
     } catch (error) {
       onFailure(error);
     }
   }
 
-  /** Renews the lease at once, and once more after a renewal that is under way. */
-  renewAnew(): void {
-    this.#mustRenewAgain = this.#renewalSentAt !== undefined;
+  /** Renews the lease at once, or as soon as an unanswered renewal is answered. */
+  renewWithNewRequest(): void {
+    this.#mustRenewOnceMore = this.#renewalSentAt !== undefined;
     this.renewNow();
   }
 
-  /** Ends the trust in the lease at once: its server says that it has ended. */
+  /** Ends the trust in the lease, because the server has ended it. */
   revoke(): void {
-    this.#lose('revoked');
+    this.#endAsLost('revoked');
   }
 
-  /** Ends the watch. Resolves when the renewal under way, if any, is over, or at the end of trust. */
+  /**
+   * Stops renewing. Resolves when an unanswered renewal is answered, or at the end of trust. `undefined`: there is
+   * none.
+   */
   stop(): Promise<void> | undefined {
-    this.#end();
+    this.#endWatch();
     if (this.#renewalSentAt === undefined) return undefined;
     return new Promise((resolve) => {
       const timer = this.clock.schedule(this.leftMs, resolve, { background: true });
-      this.#onRenewalOver = () => {
+      this.#onRenewalEnd = () => {
         timer.cancel();
         resolve();
       };
     });
   }
 
-  #onAnswer(isOurs: boolean): void {
+  #onAnswer(isStillHeld: boolean): void {
     const sentAt = this.#endRenewal();
     if (this.#state === 'over') return;
-    if (!isOurs) return this.#lose('revoked');
-    if (!this.isTrusted) return this.#lose('expired');
-    this.#sentAt = sentAt;
+    if (!isStillHeld) return this.#endAsLost('revoked');
+    if (!this.isTrusted) return this.#endAsLost('expired');
+    this.#trustedFrom = sentAt;
     this.#trustedUntil = trustedUntil(sentAt, this.#trustedMs);
     if (this.#state === 'jeopardy') {
       this.#state = 'held';
-      if (this.renews) this.#endOfTrust?.cancel();
+      if (this.shouldRenew) this.#endOfTrustTimer?.cancel();
       else this.#scheduleEndOfTrust();
       this.listener?.onSafe();
     }
-    if (this.#mustRenewAgain) this.renewAnew();
+    if (this.#mustRenewOnceMore) this.renewWithNewRequest();
     else this.#scheduleRenewal();
   }
 
@@ -147,9 +153,9 @@ export class Watchdog {
   }
 
   #endRenewal(): number {
-    const sentAt = this.#renewalSentAt ?? this.#sentAt;
+    const sentAt = this.#renewalSentAt ?? this.#trustedFrom;
     this.#renewalSentAt = undefined;
-    this.#onRenewalOver?.();
+    this.#onRenewalEnd?.();
     return sentAt;
   }
 
@@ -158,7 +164,7 @@ export class Watchdog {
   }
 
   #scheduleRenewal(): void {
-    if (this.renews) this.#timer.setBy(this.#sentAt + this.#trustedMs / 3, this.#trustedMs / 24);
+    if (this.shouldRenew) this.#timer.setBy(this.#trustedFrom + this.#trustedMs / 3, this.#trustedMs / 24);
   }
 
   /** Schedules a renewal after one that failed, at a time that many locks share. */
@@ -168,41 +174,42 @@ export class Watchdog {
     this.#timer.setFrom(this.clock.now() + delayMs, delayMs / 3);
   }
 
-  /** Time from which a renewal under way is late. */
-  get #lateFrom(): number {
-    return this.#sentAt + (this.#trustedMs * 2) / 3;
+  get #renewalLateAt(): number {
+    return this.#trustedFrom + (this.#trustedMs * 2) / 3;
   }
 
-  #onTime(): void {
+  #onTimer(): void {
     if (this.#renewalSentAt === undefined) this.renewNow();
-    else if (this.renews) this.suspect(new Error('the renewal is late'));
+    else if (this.shouldRenew) this.suspect(new Error('the renewal is late'));
   }
 
-  /** Sets a timer for the end of trust, to the millisecond. Only doubt, or a lease that is not renewed, needs it. */
+  /** Sets an exact timer for the end of trust. Only a lease in jeopardy, or one that is not renewed, needs it. */
   #scheduleEndOfTrust(): void {
-    this.#endOfTrust?.cancel();
+    this.#endOfTrustTimer?.cancel();
     const onEnd = (): void =>
-      this.clock.now() < this.#trustedUntil ? this.#scheduleEndOfTrust() : this.#lose('expired');
-    this.#endOfTrust = this.clock.schedule(this.leftMs, onEnd, { background: true });
+      this.clock.now() < this.#trustedUntil ? this.#scheduleEndOfTrust() : this.#endAsLost('expired');
+    this.#endOfTrustTimer = this.clock.schedule(this.leftMs, onEnd, { background: true });
   }
 
-  /** Returns whether the lease's own end was news: after a stall it may come before an answer to a late renewal. */
-  #endWithLease(): boolean {
+  /**
+   * Handles the end of the lease's time. Returns whether the watchdog was still active, and has now reported the loss.
+   */
+  #onLeaseEnd(): boolean {
     if (this.#state === 'over') return false;
-    this.#lose('expired');
+    this.#endAsLost('expired');
     return true;
   }
 
-  #lose(reason: LossReason): void {
+  #endAsLost(reason: LossReason): void {
     if (this.#state === 'over') return;
-    this.#end();
+    this.#endWatch();
     this.listener?.onLost(reason);
   }
 
-  #end(): void {
+  #endWatch(): void {
     this.#state = 'over';
     this.#timer.cancel();
-    this.#endOfTrust?.cancel();
-    this.#revocation?.end();
+    this.#endOfTrustTimer?.cancel();
+    this.#revocationListener?.end();
   }
 }

@@ -24,7 +24,7 @@ export class Leaderships {
   /** Begins a candidacy, see `LockService.lead`. */
   stand(key: string, work: LeaderWork, leadOptions: LeadOptions = {}): Leadership {
     assertKey(key);
-    if (this.#hasEnded || this.parts.service.stopped.aborted) throw new LockShutdownError(key);
+    if (this.#hasEnded || this.parts.service.stopSignal.aborted) throw new LockShutdownError(key);
     if (typeof work !== 'function') refuseOption('work', `must be a function; it was ${shownOption(work)}`);
     assertLeadOptions(leadOptions);
     const { graceMs = GRACE_MS, signal, ...asked } = leadOptions;

@@ -6,83 +6,84 @@ import { hasSessions } from './lease.js';
 import type { CleanUp, OwnedKey } from './owned-key.js';
 import { pause } from '../time/timers.js';
 
-/** Maximum number of releases at a time: a server may have failed a thousand requests at once. */
+/** Maximum number of releases at a time. A restart of the server may leave thousands to do. */
 const MAX_AT_ONCE = 50;
 const FIRST_RETRY_MS = 20;
 const MAX_RETRY_MS = 1_000;
 
 /** Release that the store has not confirmed yet. */
-class OwedRelease implements Linked<OwedRelease> {
-  before: OwedRelease | undefined;
-  after: OwedRelease | undefined;
+class UnconfirmedRelease implements Linked<UnconfirmedRelease> {
+  before: UnconfirmedRelease | undefined;
+  after: UnconfirmedRelease | undefined;
   queue: object | undefined;
 
   constructor(
-    readonly owned: OwnedKey,
-    /** Time by which the lease has ended by itself, if it does. */
-    readonly goneBy: number,
+    readonly ownedKey: OwnedKey,
+    /** Time by which the lease has ended by itself; `Infinity` for a lease that its session keeps. */
+    readonly leaseEndsAt: number,
   ) {}
 }
 
 /**
- * Repeats releases in the background until the store confirms them, or until the leases have run out. The callers have
- * their errors already: this only makes their leases end sooner.
+ * Repeats releases in the background until the store confirms them, or until the leases have expired. No caller waits
+ * for them: they only free keys earlier than the TTL would.
  */
 export class CleanUps {
-  readonly #owed = new LinkedQueue<OwedRelease>();
-  readonly #open = new WaitGroup();
-  readonly #closed = new AbortController();
-  #workers = 0;
-  /** Whether the store failed after the close, so that it is not asked again. */
+  readonly #releases = new LinkedQueue<UnconfirmedRelease>();
+  readonly #unconfirmed = new WaitGroup();
+  readonly #closeController = new AbortController();
+  #workerCount = 0;
+  /** Whether the store failed after the close, which ends all attempts. */
   #hasGivenUp = false;
 
   constructor(private readonly store: Pick<LeaseStore, 'release' | 'traits'>) {}
 
-  readonly add: CleanUp = (owned, lastAttempt) => {
-    this.#open.begin();
-    const begin = (): void => {
-      this.#owed.push(new OwedRelease(owned, this.#endOf(owned)));
-      if (this.#workers < MAX_AT_ONCE) void this.#work();
+  readonly add: CleanUp = (ownedKey, lastAttempt) => {
+    this.#unconfirmed.begin();
+    const enqueue = (): void => {
+      this.#releases.push(new UnconfirmedRelease(ownedKey, this.#leaseEndOf(ownedKey)));
+      if (this.#workerCount < MAX_AT_ONCE) void this.#runWorker();
     };
-    if (!lastAttempt) return begin();
-    lastAttempt.then(begin, (error: unknown) => (error instanceof NotSentError ? this.#open.end() : begin()));
+    if (!lastAttempt) return enqueue();
+    lastAttempt.then(enqueue, (error: unknown) =>
+      error instanceof NotSentError ? this.#unconfirmed.end() : enqueue(),
+    );
   };
 
-  /** Tries each release once more, and resolves when all have ended or one has failed. */
+  /** Tries each release once more. Resolves when all are confirmed, or when one has failed. */
   async close(): Promise<void> {
-    this.#closed.abort();
-    await this.#open.idle();
+    this.#closeController.abort();
+    await this.#unconfirmed.idle();
   }
 
-  async #work(): Promise<void> {
-    this.#workers += 1;
+  async #runWorker(): Promise<void> {
+    this.#workerCount += 1;
     let delayMs = FIRST_RETRY_MS;
-    for (let owed = this.#owed.first; owed; owed = this.#owed.first) {
-      this.#owed.delete(owed);
-      if (await this.#isDone(owed)) {
-        this.#open.end();
+    for (let release = this.#releases.first; release; release = this.#releases.first) {
+      this.#releases.delete(release);
+      if (await this.#tryRelease(release)) {
+        this.#unconfirmed.end();
         delayMs = FIRST_RETRY_MS;
       } else {
-        this.#owed.push(owed);
-        await pause(owed.owned.clock, delayMs, { background: true, until: this.#closed.signal });
+        this.#releases.push(release);
+        await pause(release.ownedKey.clock, delayMs, { background: true, until: this.#closeController.signal });
         delayMs = Math.min(delayMs * 2, MAX_RETRY_MS);
       }
     }
-    this.#workers -= 1;
+    this.#workerCount -= 1;
   }
 
-  /** Returns when the lease ends by itself. One that ends with its session is owed until the store confirms it. */
-  #endOf({ clock, ttlMs }: OwnedKey): number {
+  #leaseEndOf({ clock, ttlMs }: OwnedKey): number {
     return hasSessions(this.store) ? Infinity : clock.now() + ttlMs;
   }
 
-  async #isDone({ owned: { key, owner, clock }, goneBy }: OwedRelease): Promise<boolean> {
-    if (this.#hasGivenUp || clock.now() >= goneBy) return true;
+  async #tryRelease({ ownedKey: { key, owner, clock }, leaseEndsAt }: UnconfirmedRelease): Promise<boolean> {
+    if (this.#hasGivenUp || clock.now() >= leaseEndsAt) return true;
     try {
       await this.store.release(key, owner);
       return true;
     } catch {
-      this.#hasGivenUp = this.#closed.signal.aborted;
+      this.#hasGivenUp = this.#closeController.signal.aborted;
       return this.#hasGivenUp;
     }
   }

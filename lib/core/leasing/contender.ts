@@ -9,39 +9,39 @@ import { assertLockDelay } from '../options/option-resolver.js';
 import type { Question } from './question.js';
 import { AFTER_EXPIRY_MS } from './wake-ups.js';
 
-/** Time within which a store that works answers. */
+/** Time within which a healthy store answers. A longer silence is handled as a possible failure. */
 export const SILENCE_MS = 100;
 const FIRST_RETRY_MS = 20;
 const MAX_RETRY_MS = 500;
 
 const doNothing = (): void => undefined;
 
-/** Asks again for a caller whose first question brought no lease soon, until there is one or the caller gives up. Used once. */
+/** Repeats one caller's question until the store grants a lease, or until the caller gives up. */
 export class Contender {
-  /** Whether a request was sent that may have been carried out, or may have put the owner into a queue. */
-  #mayHaveLeftSomething: boolean;
-  #isUnderWay = false;
-  /** Request that a clean-up has to come after: a release that overtakes its acquire frees nothing. */
+  /** Whether the server may keep a lease or a queue entry for the owner. */
+  #mayNeedCleanUp: boolean;
+  #isRequestPending = false;
+  /** Request that must end before a clean-up: a release that overtakes the request would free nothing. */
   #lastAttempt: Promise<unknown> | undefined;
   #abortListener: AbortListener | undefined;
-  /** Reason why the caller no longer wants the lease: its abort, or the end of the service. */
-  #calledOff: { readonly reason: unknown } | undefined;
-  #isQueued = false;
-  /** Ends the pause that this waits for, if it waits for one. */
-  #wakeUp: () => void = doNothing;
-  /** Ends the pause, or the wait for an answer. */
+  /** The reason why the caller no longer wants the lease: its abort, or the end of the service. */
+  #cancellation: { readonly reason: unknown } | undefined;
+  #hasQueueEntry = false;
+  /** Ends the pause between two questions, if there is one now. */
+  #endPause: () => void = doNothing;
+  /** Ends the pause or the wait for an answer, after a cancellation. */
   #endWait: () => void = doNothing;
-  /** Time that the slowest refusal took. */
-  #slowestMs: number | undefined;
-  /** Failures since the last answer, with the latest error. */
-  #failing: { readonly since: number; readonly times: number; readonly error: unknown } | undefined;
+  /** Milliseconds from the slowest question to its refusal. */
+  #slowestRefusalMs: number | undefined;
+  /** Consecutive failures, with the latest error. An answer ends them. */
+  #failureStreak: { readonly since: number; readonly count: number; readonly error: unknown } | undefined;
   #obstacle: Error | undefined;
 
   constructor(
     private readonly contending: Contending,
     private readonly question: Question,
   ) {
-    this.#mayHaveLeftSomething = question.request.inherited === true;
+    this.#mayNeedCleanUp = question.request.inheritsQueueEntry === true;
   }
 
   async run(): Promise<Lease | null> {
@@ -50,22 +50,22 @@ export class Contender {
     let lease: Lease | null = null;
     contending.contenders.add(this);
     try {
-      this.#begin();
-      if (request.yields === true && !isSingleAttempt && !question.unwatch) await this.#letOthersAsk();
+      this.#startListening();
+      if (request.shouldYield === true && !isSingleAttempt && !question.unwatch) await this.#waitForOtherProcesses();
       let next = await this.#attempt(answer);
       while (typeof next === 'number') next = isSingleAttempt ? null : await this.#attemptAfter(next);
       lease = next;
       return lease;
     } catch (error) {
-      if (isLockError(error) || error === this.#calledOff?.reason) throw error;
+      if (isLockError(error) || error === this.#cancellation?.reason) throw error;
       throw new LockBackendError(key, { backend: contending.store.name, operation: 'acquire', cause: error });
     } finally {
       contending.contenders.delete(this);
-      question.abandoned = true;
+      question.isAbandoned = true;
       question.unwatch?.();
       this.#abortListener?.end();
-      const leftSomething = !lease && this.#mayHaveLeftSomething;
-      if (leftSomething && !this.#passesEntry()) this.#cleanUp();
+      const needsCleanUp = !lease && this.#mayNeedCleanUp;
+      if (needsCleanUp && !this.#tryPassQueueEntry()) this.#cleanUp();
     }
   }
 
@@ -74,73 +74,75 @@ export class Contender {
     this.contending.cleanUp({ key, owner, ttlMs, clock }, this.#lastAttempt);
   }
 
-  #begin(): void {
+  #startListening(): void {
     const { question } = this;
     const { signal } = question.request;
-    question.onWake = () => this.#wakeUp();
-    if (signal?.aborted === true) this.callOff(signal.reason);
-    // A question that was asked already may need a clean-up, which has to come after its answer.
+    question.onWake = () => this.#endPause();
+    if (signal?.aborted === true) this.cancel(signal.reason);
+    // A pending answer must still be awaited after an abort: the clean-up has to come after it.
     if (!question.answer) {
-      this.#assertWanted();
-      question.watch(this.contending.store);
+      this.#throwIfCancelled();
+      question.watchForWakeUp(this.contending.store);
     }
-    if (signal?.aborted === false) this.#abortListener = new AbortListener(signal, () => this.callOff(signal.reason));
+    if (signal?.aborted === false) this.#abortListener = new AbortListener(signal, () => this.cancel(signal.reason));
   }
 
-  callOff(reason: unknown): void {
-    this.#calledOff ??= { reason };
+  cancel(reason: unknown): void {
+    this.#cancellation ??= { reason };
     this.#endWait();
   }
 
-  /** Passes the queue entry to the next caller, unless a request is under way that a release could overtake. */
-  #passesEntry(): boolean {
-    return this.#isQueued && !this.#isUnderWay && this.question.request.passQueueEntry?.() === true;
+  /** Passes the queue entry to the next caller if there is one, and returns whether it did. */
+  #tryPassQueueEntry(): boolean {
+    return this.#hasQueueEntry && !this.#isRequestPending && this.question.request.passQueueEntry?.() === true;
   }
 
-  #assertWanted(): void {
-    if (this.#calledOff) throw this.#calledOff.reason;
+  #throwIfCancelled(): void {
+    if (this.#cancellation) throw this.#cancellation.reason;
   }
 
-  /** Waits as long as other processes may pause between two questions, so that each of them asks once. */
-  async #letOthersAsk(): Promise<void> {
-    await this.#wait(Math.min(this.contending.pollMs * 1.5 + AFTER_EXPIRY_MS, this.question.deadline.remainingMs / 2));
-    this.#assertWanted();
+  /** Waits for one polling interval of other processes, so that each of them can ask first. */
+  async #waitForOtherProcesses(): Promise<void> {
+    await this.#pauseFor(
+      Math.min(this.contending.pollMs * 1.5 + AFTER_EXPIRY_MS, this.question.deadline.remainingMs / 2),
+    );
+    this.#throwIfCancelled();
   }
 
   async #attemptAfter(delayMs: number): Promise<Lease | null | number> {
-    await this.#wait(delayMs);
-    this.#assertWanted();
-    return this.question.deadline.passed ? this.#timedOut() : this.#attempt();
+    await this.#pauseFor(delayMs);
+    this.#throwIfCancelled();
+    return this.question.deadline.passed ? this.#resultAtDeadline() : this.#attempt();
   }
 
-  /** Ends the wait: a held key is `null`, while a server that fails, or an obstacle, is an error. */
-  #timedOut(): null {
-    if (this.#failing) throw this.#failing.error;
+  /** Returns `null`, for a key that is held. Throws the latest failure of the backend, if there is one. */
+  #resultAtDeadline(): null {
+    if (this.#failureStreak) throw this.#failureStreak.error;
     if (this.#obstacle) throw this.#obstacle;
     return null;
   }
 
-  /** Resolves to a lease, to `null` when it is too late for one, or to the milliseconds after which to ask again. */
-  #attempt(asked?: Promise<LeaseAttempt>): Promise<Lease | null | number> {
+  /** Resolves to a lease, to `null` at the deadline, or to the milliseconds until the next attempt. */
+  #attempt(pendingAnswer?: Promise<LeaseAttempt>): Promise<Lease | null | number> {
     const { question } = this;
-    const leftBefore = this.#mayHaveLeftSomething;
-    if (!asked) question.woken = false;
-    this.#mayHaveLeftSomething = true;
-    this.#isUnderWay = true;
-    const answer = asked ?? this.#ask();
-    this.#lastAttempt = leftBefore ? answer.catch(doNothing) : answer;
-    return this.#inTime(answer).then(
+    const neededCleanUpBefore = this.#mayNeedCleanUp;
+    if (!pendingAnswer) question.wasWoken = false;
+    this.#mayNeedCleanUp = true;
+    this.#isRequestPending = true;
+    const answer = pendingAnswer ?? this.#sendQuestion();
+    this.#lastAttempt = neededCleanUpBefore ? answer.catch(doNothing) : answer;
+    return this.#awaitAnswer(answer).then(
       (attempt) => attempt && this.#onAnswer(attempt),
       (error: unknown) => {
-        if (error instanceof NotSentError) this.#mayHaveLeftSomething = leftBefore;
+        if (error instanceof NotSentError) this.#mayNeedCleanUp = neededCleanUpBefore;
         return this.#onFailure(error);
       },
     );
   }
 
-  #ask(): Promise<LeaseAttempt> {
+  #sendQuestion(): Promise<LeaseAttempt> {
     const { contending, question } = this;
-    const answer = question.ask(contending.store);
+    const answer = question.send(contending.store);
     answer.then(
       () => contending.outcomes.noteCarriedOut('take'),
       (error: unknown) => contending.noteFailure(error, question),
@@ -151,57 +153,57 @@ export class Contender {
   #onAnswer(answer: LeaseAttempt): Lease | number {
     const { contending, question } = this;
     if (!answer.acquired) return this.#onRefusal(answer);
-    const times = question.timesOf(answer);
-    assertLockDelay(question.request.lockDelayMs ?? 0, times.keptMs, contending.store);
-    if (question.isInTime(answer, times)) return contending.leaseOf(question, answer, times, this.#isQueued);
+    const times = question.leaseTimesOf(answer);
+    assertLockDelay(question.request.lockDelayMs ?? 0, times.serverTtlMs, contending.store);
+    if (question.canTrust(answer, times)) return contending.createLease(question, answer, times, this.#hasQueueEntry);
     return this.#onFailure(new Error('the answer came after the lease had ended'));
   }
 
   #onRefusal({ retryAfterMs, holder, obstacle, staysInLine = false }: RefusedLease): number {
     const { clock, request, sentAt, unwatch } = this.question;
-    this.#slowestMs = Math.max(this.#slowestMs ?? 0, clock.now() - sentAt);
-    this.#failing = undefined;
+    this.#slowestRefusalMs = Math.max(this.#slowestRefusalMs ?? 0, clock.now() - sentAt);
+    this.#failureStreak = undefined;
     this.#obstacle = obstacle;
-    this.#isUnderWay = false;
-    this.#isQueued = unwatch !== undefined;
-    this.#mayHaveLeftSomething = this.#isQueued || staysInLine || request.inherited === true;
+    this.#isRequestPending = false;
+    this.#hasQueueEntry = unwatch !== undefined;
+    this.#mayNeedCleanUp = this.#hasQueueEntry || staysInLine || request.inheritsQueueEntry === true;
     request.onBlocked?.(obstacle ?? holder);
     const { pollMs, random } = this.contending;
     const poll = pollMs / 2 + random() * pollMs;
     return retryAfterMs === null ? poll : Math.min(poll, retryAfterMs + AFTER_EXPIRY_MS);
   }
 
-  /** Returns the milliseconds until the next attempt. Rethrows an error that no further attempt would mend in time. */
+  /** Returns the milliseconds until the next attempt. Rethrows the error if another attempt cannot help in time. */
   #onFailure(error: unknown): number {
     const { clock, deadline, request } = this.question;
     const now = clock.now();
-    const { since, times } = this.#failing ?? { since: now, times: 0 };
-    this.#failing = { since, times: times + 1, error };
+    const { since, count: times } = this.#failureStreak ?? { since: now, count: 0 };
+    this.#failureStreak = { since, count: times + 1, error };
     request.onBlocked?.(error instanceof Error ? error : new Error(String(error)));
-    const patienceIsOver = now - since >= this.contending.patienceMs;
+    const isPatienceOver = now - since >= this.contending.patienceMs;
     const isFinal = isLockError(error) || failureKindOf(error) === 'value';
-    if (deadline.passed || patienceIsOver || isFinal || this.#calledOff) throw error;
+    if (deadline.passed || isPatienceOver || isFinal || this.#cancellation) throw error;
     return Math.min(FIRST_RETRY_MS * 2 ** times, MAX_RETRY_MS) + this.contending.random() * FIRST_RETRY_MS;
   }
 
-  async #wait(delayMs: number): Promise<void> {
-    const { clock, deadline, woken } = this.question;
-    if (woken || this.#calledOff) return;
+  async #pauseFor(delayMs: number): Promise<void> {
+    const { clock, deadline, wasWoken } = this.question;
+    if (wasWoken || this.#cancellation) return;
     await new Promise<void>((resolve) => {
       const timer = clock.schedule(Math.min(delayMs, deadline.remainingMs), resolve);
-      this.#wakeUp = () => {
+      this.#endPause = () => {
         timer.cancel();
         resolve();
       };
-      this.#endWait = this.#wakeUp;
+      this.#endWait = this.#endPause;
     });
   }
 
   /**
-   * Waits for an answer until the caller gives up, or until the deadline, and at least for `SILENCE_MS`. `null`: at the
-   * deadline the answer was merely slow, and all answers before it were refusals.
+   * Waits for an answer until a cancellation or the deadline, and at least for `SILENCE_MS`. Resolves to `null` at the
+   * deadline if the answer is merely slow after earlier refusals, and rejects at the deadline otherwise.
    */
-  #inTime<T>(answer: Promise<T>): Promise<T | null> {
+  #awaitAnswer<T>(answer: Promise<T>): Promise<T | null> {
     const { askedAt, clock, deadline, isSingleAttempt } = this.question;
     return new Promise((resolve, reject) => {
       const onSilence = (): void => {
@@ -209,28 +211,31 @@ export class Contender {
         else reject(new Error('no answer before the deadline'));
       };
       const silentMs = Math.max(deadline.at, askedAt + SILENCE_MS) - clock.now();
-      const alarm = isSingleAttempt ? undefined : replyTimeout(clock, silentMs, onSilence, { background: true });
+      const silenceTimer = isSingleAttempt ? undefined : replyTimeout(clock, silentMs, onSilence, { background: true });
       this.#endWait = () => {
-        alarm?.cancel();
-        reject(this.#calledOff?.reason);
+        silenceTimer?.cancel();
+        reject(this.#cancellation?.reason);
       };
-      if (this.#calledOff) return this.#endWait();
+      if (this.#cancellation) return this.#endWait();
       const onAnswer = (value: T): void => {
-        alarm?.cancel();
+        silenceTimer?.cancel();
         resolve(value);
       };
       const onFailure = (error: unknown): void => {
-        alarm?.cancel();
+        silenceTimer?.cancel();
         reject(error);
       };
       answer.then(onAnswer, onFailure);
     });
   }
 
-  /** Returns whether an answer is no later than the refusals before it let expect. */
+  /** Returns whether earlier refusals were so slow that this silence is no sign of a failure. */
   #isMerelySlow(silentMs: number): boolean {
     return (
-      !this.#failing && !this.#obstacle && this.#slowestMs !== undefined && silentMs <= SILENCE_MS + 2 * this.#slowestMs
+      !this.#failureStreak &&
+      !this.#obstacle &&
+      this.#slowestRefusalMs !== undefined &&
+      silentMs <= SILENCE_MS + 2 * this.#slowestRefusalMs
     );
   }
 }

@@ -7,27 +7,28 @@ import type { CleanUp } from './owned-key.js';
 import type { Outcomes } from './outcomes.js';
 import type { Question } from './question.js';
 
-/** Options of how waiters ask a store again that cannot wake them, or did not. */
+/** Options for the repeated questions of a waiter, which find a free key without a wake-up by the store. */
 export interface PollingOptions {
   /**
-   * Milliseconds between two questions, give or take half, at most what is left of the holder's lease. @default 50, or
-   * 30_000 where the store wakes its waiters
+   * Milliseconds between two questions, randomly up to half more or less, and never longer than the holder's lease
+   * lasts.
+   * @default 50, or 30_000 where the store wakes its waiters
    */
   pollMs?: number;
-  /** Milliseconds for which a question that fails is repeated before `LockBackendError`. @default 2_000 */
+  /** Milliseconds for which a failing question is repeated before `LockBackendError`. @default 2_000 */
   patienceMs?: number;
   /** Source of the jitter of pauses, for tests: numbers from 0 to below 1. @default cryptographically random */
   random?: () => number;
 }
 
-/** Maximum pause of each waiter where many wait at the same time. */
+/** Maximum pause between two questions where many waiters lengthen it. */
 const MAX_SHARED_POLL_MS = 5_000;
 
 const systemRandom = (): number => randomInt(2 ** 32) / 2 ** 32;
 
-/** Settings and parts that all contenders of a backend share. */
+/** Settings and objects that all contenders of a backend share. */
 export class Contending {
-  readonly contenders = new Set<{ callOff(reason: unknown): void }>();
+  readonly contenders = new Set<{ cancel(reason: unknown): void }>();
   readonly patienceMs: number;
   readonly random: () => number;
   readonly #pollMs: number;
@@ -48,12 +49,12 @@ export class Contending {
     return Math.max(this.#pollMs, Math.min(MAX_SHARED_POLL_MS, sharedMs));
   }
 
-  /** Counts a failed question for `health`, unless the store did not send it because its caller had given up. */
+  /** Counts a failed question for `health`, except one that was not sent because its caller had given up. */
   noteFailure(error: unknown, question: Question): void {
-    if (!(question.abandoned && error instanceof NotSentError)) this.outcomes.noteFailure(error, 'take', question);
+    if (!(question.isAbandoned && error instanceof NotSentError)) this.outcomes.noteFailure(error, 'take', question);
   }
 
-  leaseOf(question: Question, granted: GrantedLease, times: LeaseTimes, queued = false): Lease {
-    return new StoreLease(this, question, granted, times, queued);
+  createLease(question: Question, granted: GrantedLease, times: LeaseTimes, wasQueued = false): Lease {
+    return new StoreLease(this, question, granted, times, wasQueued);
   }
 }

@@ -1,11 +1,11 @@
 /** Times of one lease. Durations are in milliseconds. */
 export interface LeaseTimes {
-  /** Time to live that the server was asked for, and is asked for with each renewal. */
-  readonly askedMs: number;
-  /** Time to live that the server keeps: a server with sessions keeps the session's. */
-  readonly keptMs: number;
+  /** Time to live that the acquisition and each renewal request. */
+  readonly requestedTtlMs: number;
+  /** Time to live on the server. In a store with sessions it is the session's. */
+  readonly serverTtlMs: number;
   /** Part of `keptMs` for which the holder trusts the lease. The rest is its lock-delay. */
   readonly trustedMs: number;
-  /** `clock.now()` before the request was sent that granted the lease. */
+  /** Time by the clock, right before the granted request was sent. */
   readonly sentAt: number;
 }

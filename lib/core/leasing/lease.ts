@@ -7,34 +7,39 @@ import type { CleanUp, OwnedKey } from './owned-key.js';
 /** Right to a key for a time, with the requests that renew and release it. */
 export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'> {
   readonly owner: string;
-  /** Whether the lease was waited for in the server's queue: callers of this process soon let that queue go on. */
-  readonly queued?: boolean;
+  /**
+   * Whether the caller waited in the server's queue. Hand-offs of such a lease end sooner, for the others in the queue.
+   */
+  readonly wasQueued?: boolean;
   readonly times: LeaseTimes;
   /** See `GrantedLease`. */
   readonly revoked?: AbortSignal | undefined;
   /** See `GrantedLease`. */
   readonly complete?: (() => Promise<void>) | undefined;
-  /** Resolves to whether the owner has the key for another `keptMs` from this call. A rejection is no answer: renew again. */
+  /**
+   * Resolves to whether the owner has the key for another `keptMs` from this call. A rejection is no answer: renew
+   * again.
+   */
   renew(): Promise<boolean>;
   release(): Promise<void>;
-  /** Keeps the key closed for another `ms`, after which the lease ends by itself where the store has no sessions. */
-  keepFor(ms: number): Promise<void>;
+  /** Keeps the key closed for another `ms`. Where the store has sessions, the lease lasts until it is released. */
+  keepClosedFor(ms: number): Promise<void>;
   /**
-   * Called when the time of a lease is over that its session would keep. Returns whether the caller takes care of the
-   * lease; otherwise it releases itself.
+   * Called when the lease was not renewed in time, but its session still keeps it. Returns whether the listener
+   * releases the lease; otherwise the lease releases itself.
    */
   onEnd?: () => boolean;
-  /** Leaves the release to the caller: the lease no longer releases itself. */
-  leaveOpen(): void;
+  /** Stops the lease from releasing itself at the end of its time. */
+  cancelAutoRelease(): void;
 }
 
-/** Returns whether the leases of a store end with a session that they share, and not each by itself. */
+/** Returns whether the leases of a store end with a shared session, and not each with its own TTL. */
 export function hasSessions({ traits }: Pick<LeaseStore, 'traits'>): boolean {
   return (traits?.endsWith ?? 'ttl') !== 'ttl';
 }
 
 /** Parts of a backend that a lease needs. */
-interface Leasing {
+interface LeaseContext {
   readonly store: LeaseStore;
   readonly outcomes: Outcomes;
   readonly cleanUp: CleanUp;
@@ -42,7 +47,7 @@ interface Leasing {
 
 const doNothing = (): void => undefined;
 
-/** Lease of a store. There may be a hundred thousand of them, so it keeps nothing of the request that it answers. */
+/** Lease of a store. It keeps no reference to its request, because a process may have a hundred thousand leases. */
 export class StoreLease implements Lease, OwnedKey {
   readonly key: string;
   readonly owner: string;
@@ -53,15 +58,15 @@ export class StoreLease implements Lease, OwnedKey {
   readonly complete: (() => Promise<void>) | undefined;
   onEnd?: () => boolean;
   #renewedAt: number;
-  /** Timer that releases a lease which nobody renews, and which its session would keep. */
-  #end: Timer | undefined;
+  /** Timer that releases a lease which is not renewed in time, where the session would keep it. */
+  #endTimer: Timer | undefined;
 
   constructor(
-    private readonly leasing: Leasing,
+    private readonly context: LeaseContext,
     { key, owner, clock }: Pick<OwnedKey, 'key' | 'owner' | 'clock'>,
     granted: GrantedLease,
     readonly times: LeaseTimes,
-    readonly queued: boolean,
+    readonly wasQueued: boolean,
   ) {
     this.key = key;
     this.owner = owner;
@@ -71,35 +76,35 @@ export class StoreLease implements Lease, OwnedKey {
     this.revoked = granted.revoked;
     this.attachment = granted.attachment;
     this.complete = granted.complete?.bind(granted);
-    if (hasSessions(leasing.store)) this.#watchEnd();
+    if (hasSessions(context.store)) this.#scheduleEnd();
   }
 
-  /** Time for which the owner may have the key, as clean-ups need it. */
+  /** Milliseconds for which the owner may have the key, for clean-ups. */
   get ttlMs(): number {
-    return this.times.keptMs;
+    return this.times.serverTtlMs;
   }
 
   async renew(): Promise<boolean> {
-    const { key, owner, clock, leasing } = this;
-    const { store, outcomes } = leasing;
-    const askedAt = clock.now();
+    const { key, owner, clock, context } = this;
+    const { store, outcomes } = context;
+    const sentAt = clock.now();
     try {
-      const ours = await store.renew(key, owner, this.times.askedMs);
-      if (ours) this.#renewedAt = askedAt;
-      // A store with sessions may have answered without its server.
+      const isHeld = await store.renew(key, owner, this.times.requestedTtlMs);
+      if (isHeld) this.#renewedAt = sentAt;
+      // A store with sessions may answer without a request to its server, which then proves nothing.
       if (!hasSessions(store)) outcomes.noteCarriedOut('keep');
-      return ours;
+      return isHeld;
     } catch (error) {
       outcomes.noteFailure(error, 'keep', this);
       throw error;
     }
   }
 
-  /** Releases the key. A failure is told at once, and the release is repeated in the background until the TTL ends. */
+  /** Releases the key. Rejects at the first failure, and repeats the release in the background until the TTL ends. */
   release(): Promise<void> {
-    this.leaveOpen();
-    const { key, owner, leasing } = this;
-    const { store, outcomes, cleanUp } = leasing;
+    this.cancelAutoRelease();
+    const { key, owner, context } = this;
+    const { store, outcomes, cleanUp } = context;
     const onFailure = (error: unknown): never => {
       outcomes.noteFailure(error, 'keep', this);
       cleanUp(this);
@@ -112,23 +117,23 @@ export class StoreLease implements Lease, OwnedKey {
     }
   }
 
-  leaveOpen(): void {
-    this.#end?.cancel();
+  cancelAutoRelease(): void {
+    this.#endTimer?.cancel();
   }
 
-  async keepFor(ms: number): Promise<void> {
-    this.leaveOpen();
+  async keepClosedFor(ms: number): Promise<void> {
+    this.cancelAutoRelease();
     const { key, owner } = this;
-    const { store } = this.leasing;
+    const { store } = this.context;
     if (!hasSessions(store)) await store.renew(key, owner, Math.max(ms, store.traits?.ttlLimits?.minMs ?? 0));
   }
 
-  #watchEnd(): void {
-    const leftMs = this.#renewedAt + this.times.keptMs - this.clock.now();
+  #scheduleEnd(): void {
+    const leftMs = this.#renewedAt + this.times.serverTtlMs - this.clock.now();
     const onTime = (): void => {
-      if (this.clock.now() < this.#renewedAt + this.times.keptMs) this.#watchEnd();
+      if (this.clock.now() < this.#renewedAt + this.times.serverTtlMs) this.#scheduleEnd();
       else if (this.onEnd?.() !== true) this.release().catch(doNothing);
     };
-    this.#end = this.clock.schedule(leftMs, onTime, { background: true });
+    this.#endTimer = this.clock.schedule(leftMs, onTime, { background: true });
   }
 }

@@ -13,33 +13,32 @@ import type { Lease } from './lease.js';
 import { Outcomes } from './outcomes.js';
 import { Question } from './question.js';
 
-const CLOSED =
+const CLOSED_MESSAGE =
   'the backend is closed, by the lock service or the application that owned it: give a factory, such as redis({ url }), to each new one';
 
 /**
- * Maximum number of first questions of a process under way at a time. 100,000 with all that they need would take 0.4 GB.
- * Questions that are not sent yet take half of that, and a server is no slower for it.
+ * Maximum number of unanswered first questions of a process. 100,000 sent ones would take 0.4 GB of memory. Unsent ones
+ * take half of that, and the server answers as many per second.
  */
-const MAX_UNDER_WAY = 5_000;
+const MAX_UNANSWERED = 5_000;
 
 /**
- * Acquires the leases of a store. Lost replies, late replies and giving up are handled here, once for all stores. Most
- * questions are answered by a lease soon; any other one is handed to a `Contender`.
+ * Acquires the leases of a store, and handles lost replies, late replies and cancellations for all stores. Most
+ * questions are soon answered with a lease; every other question is passed to a `Contender`.
  */
 export class LockBackend {
   readonly #contending: Contending;
   readonly #cleanUps: CleanUps;
   readonly #outcomes: Outcomes;
-  /** Questions that wait until fewer are under way, in order of arrival. */
-  readonly #unsent = new LinkedQueue<Question>();
-  /** Questions that were sent less than `SILENCE_MS` ago, in that order. */
-  readonly #recent = new LinkedQueue<Question>();
-  /** Questions without an answer for longer. Each may wait until its own deadline. */
-  readonly #overdue = new LinkedQueue<Question>();
-  #underWay = 0;
+  /** Questions that wait until fewer are unanswered, in order of arrival. */
+  readonly #unsentQuestions = new LinkedQueue<Question>();
+  /** Questions that were sent less than `SILENCE_MS` ago, in order of sending. */
+  readonly #recentQuestions = new LinkedQueue<Question>();
+  /** Questions that were sent longer ago and have no answer. Each has a timer for its own deadline. */
+  readonly #overdueQuestions = new LinkedQueue<Question>();
+  #unansweredCount = 0;
   #lastAnswerAt = -Infinity;
-  /** Timer for the next check of all questions. */
-  #timer: Timer | undefined;
+  #checkTimer: Timer | undefined;
   #isClosed = false;
 
   constructor(
@@ -60,12 +59,12 @@ export class LockBackend {
     return this.store.guarantee;
   }
 
-  /** Whether the server can be reached and carries requests out, as far as this process knows without asking. */
+  /** Health of the server, as far as this process knows without a request. */
   get health(): HealthSource {
     return this.#outcomes;
   }
 
-  /** @internal Counts the outcome of a request that did not go through this backend, such as a reading, for `health`. */
+  /** @internal Counts the outcome of a request for `health`, where the request went to the store directly. */
   async noteOutcome<T>(key: string, clock: Clock, request: Promise<T>): Promise<T> {
     try {
       const answer = await request;
@@ -78,38 +77,41 @@ export class LockBackend {
   }
 
   /**
-   * @internal Resolves to a lease once the store has granted `key`, or to `null` when `request.deadline` passes first. A
-   * deadline that is past already means one attempt. Without a lease nothing of the caller stays behind on the server:
-   * what cannot be taken back at once is taken back in the background.
+   * @internal Resolves to a lease once the store has granted `key`, or to `null` when `request.deadline` passes first.
+   * A deadline in the past means one attempt. Without a lease nothing of the caller stays on the server. Leases and
+   * queue entries that may remain are released in the background.
    * @throws LockBackendError when the backend cannot answer; `request.signal.reason` when the caller gives up
    */
   acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
     return new Promise<Lease | null>((resolve, reject) => {
-      if (this.#isClosed) throw new Error(CLOSED);
+      if (this.#isClosed) throw new Error(CLOSED_MESSAGE);
       assertTtl(request.ttlMs, this.store);
-      const { signal, yields = false, inherited = false } = request;
+      const { signal, shouldYield = false, inheritsQueueEntry = false } = request;
       signal?.throwIfAborted();
       const question = new Question(key, request, resolve, reject);
-      if (yields) return resolve(new Contender(this.#contending, question).run());
-      if (signal) question.abortListener = new AbortListener(signal, () => this.#callOff(question, signal.reason));
-      // An inherited queue entry is on the server already, and would have to be cleaned up.
-      if (this.#underWay < MAX_UNDER_WAY || inherited) this.#send(question);
-      else this.#unsent.push(question);
-      if (!this.#timer) this.#scheduleCheck(SILENCE_MS, question.clock);
+      if (shouldYield) return resolve(new Contender(this.#contending, question).run());
+      if (signal) question.abortListener = new AbortListener(signal, () => this.#cancel(question, signal.reason));
+      // An unsent question is rejected without a clean-up, which an inherited queue entry would need.
+      if (this.#unansweredCount < MAX_UNANSWERED || inheritsQueueEntry) this.#sendQuestion(question);
+      else this.#unsentQuestions.push(question);
+      if (!this.#checkTimer) this.#scheduleCheck(SILENCE_MS, question.clock);
     });
   }
 
-  /** @internal Takes a queue entry off the server in the background, for a caller who inherited it and will not ask. */
+  /**
+   * @internal Releases an inherited queue entry in the background, for a caller that does not acquire the key after
+   * all.
+   */
   leaveQueue(key: string, { owner, ttlMs, deadline }: AcquireRequest): void {
     this.#cleanUps.add({ key, owner, ttlMs, clock: deadline.clock });
   }
 
-  /** @internal Rejects all questions with this reason. */
-  dismiss(reason: unknown): void {
-    for (const queue of [this.#unsent, this.#recent, this.#overdue]) {
-      for (let question = queue.first; question; question = queue.first) this.#callOff(question, reason);
+  /** @internal Rejects all pending acquisitions with `reason`. */
+  rejectAll(reason: unknown): void {
+    for (const queue of [this.#unsentQuestions, this.#recentQuestions, this.#overdueQuestions]) {
+      for (let question = queue.first; question; question = queue.first) this.#cancel(question, reason);
     }
-    for (const contender of this.#contending.contenders) contender.callOff(reason);
+    for (const contender of this.#contending.contenders) contender.cancel(reason);
   }
 
   async close(): Promise<void> {
@@ -119,10 +121,10 @@ export class LockBackend {
     await this.store.close();
   }
 
-  #send(question: Question): void {
-    this.#underWay += 1;
-    this.#recent.push(question);
-    question.watch(this.store);
+  #sendQuestion(question: Question): void {
+    this.#unansweredCount += 1;
+    this.#recentQuestions.push(question);
+    question.watchForWakeUp(this.store);
     const onAnswer = (attempt: LeaseAttempt): void => {
       this.#outcomes.noteCarriedOut('take');
       this.#lastAnswerAt = question.clock.now();
@@ -134,88 +136,95 @@ export class LockBackend {
       this.#sendNext();
       this.#contend(question);
     };
-    question.ask(this.store).then(onAnswer, onFailure);
+    question.send(this.store).then(onAnswer, onFailure);
   }
 
   #sendNext(): void {
-    this.#underWay -= 1;
-    const next = this.#unsent.first;
-    if (!next || this.#underWay >= MAX_UNDER_WAY) return;
-    this.#unsent.delete(next);
-    this.#send(next);
+    this.#unansweredCount -= 1;
+    const next = this.#unsentQuestions.first;
+    if (!next || this.#unansweredCount >= MAX_UNANSWERED) return;
+    this.#unsentQuestions.delete(next);
+    this.#sendQuestion(next);
   }
 
   #onAnswer(question: Question, attempt: LeaseAttempt): void {
-    const times = attempt.acquired ? question.timesOf(attempt) : undefined;
-    if (attempt.acquired && times && question.isInTime(attempt, times)) {
-      if (!this.#remove(question)) return;
+    const times = attempt.acquired ? question.leaseTimesOf(attempt) : undefined;
+    if (attempt.acquired && times && question.canTrust(attempt, times)) {
+      if (!this.#tryRemove(question)) return;
       question.unwatch?.();
-      question.resolve(this.#contending.leaseOf(question, attempt, times));
+      question.resolve(this.#contending.createLease(question, attempt, times));
     } else if (!attempt.acquired && question.isFinalRefusal(attempt)) {
       question.request.onBlocked?.(attempt.holder);
-      if (this.#remove(question)) question.resolve(null);
+      if (this.#tryRemove(question)) question.resolve(null);
     } else this.#contend(question);
   }
 
   #scheduleCheck(delayMs: number, clock: Clock): void {
-    this.#timer = clock.schedule(delayMs, () => this.#check(clock), { background: true });
+    this.#checkTimer = clock.schedule(delayMs, () => this.#checkQuestions(clock), { background: true });
   }
 
-  /** Checks how long questions have waited to be sent, or to be answered. */
-  #check(clock: Clock): void {
-    this.#timer = undefined;
-    for (let question = this.#unsent.first; question;) {
+  /** Rejects questions that waited too long to be sent, and moves unanswered ones to the overdue ones. */
+  #checkQuestions(clock: Clock): void {
+    this.#checkTimer = undefined;
+    for (let question = this.#unsentQuestions.first; question;) {
       const { after } = question;
       this.#rejectIfNeverSent(question);
       question = after;
     }
     const overdueSince = clock.now() - SILENCE_MS;
-    for (let first = this.#recent.first; first && first.askedAt <= overdueSince; first = this.#recent.first) {
-      this.#recent.delete(first);
-      this.#overdue.push(first);
+    for (
+      let first = this.#recentQuestions.first;
+      first && first.askedAt <= overdueSince;
+      first = this.#recentQuestions.first
+    ) {
+      this.#recentQuestions.delete(first);
+      this.#overdueQuestions.push(first);
       this.#onOverdue(first);
     }
-    if (this.#unsent.first) this.#scheduleCheck(SILENCE_MS, clock);
-    else if (this.#recent.first) this.#scheduleCheck(this.#recent.first.askedAt - overdueSince, clock);
+    if (this.#unsentQuestions.first) this.#scheduleCheck(SILENCE_MS, clock);
+    else if (this.#recentQuestions.first)
+      this.#scheduleCheck(this.#recentQuestions.first.askedAt - overdueSince, clock);
   }
 
   #rejectIfNeverSent(question: Question): void {
     const { key, isSingleAttempt, askedAt, clock, deadline } = question;
     const waitsSince = Math.max(askedAt, this.#lastAnswerAt);
-    const isLate = isSingleAttempt ? clock.now() >= waitsSince + this.#contending.patienceMs : deadline.passed;
-    if (!isLate) return;
+    const hasWaitedTooLong = isSingleAttempt
+      ? clock.now() >= waitsSince + this.#contending.patienceMs
+      : deadline.passed;
+    if (!hasWaitedTooLong) return;
     const cause = new NotSentError('very many acquisitions of this process wait for an answer already');
     this.#reject(question, new LockBackendError(key, { backend: this.name, operation: 'acquire', cause }));
   }
 
-  /** Has a contender take over at the deadline. Until then the question only waits: there may be very many of them. */
+  /** Passes the question to a contender at its deadline. Until then a timer is enough, which takes less memory. */
   #onOverdue(question: Question): void {
     const { isSingleAttempt, clock, deadline } = question;
     if (isSingleAttempt) return;
     const { passed, remainingMs } = deadline;
     if (passed) this.#contend(question);
-    else question.alarm = clock.schedule(remainingMs, () => this.#contend(question), { background: true });
+    else question.deadlineTimer = clock.schedule(remainingMs, () => this.#contend(question), { background: true });
   }
 
-  #callOff(question: Question, reason: unknown): void {
+  #cancel(question: Question, reason: unknown): void {
     if (question.answer) this.#contend(question);
     else this.#reject(question, reason);
   }
 
-  /** Hands a question to a contender: its caller has to wait, it failed, or no answer came soon. */
+  /** Passes a question to a contender, because it was refused, failed, or got no answer in time. */
   #contend(question: Question): void {
-    if (this.#remove(question)) question.resolve(new Contender(this.#contending, question).run());
+    if (this.#tryRemove(question)) question.resolve(new Contender(this.#contending, question).run());
   }
 
   #reject(question: Question, error: unknown): void {
-    if (this.#remove(question)) question.reject(error);
+    if (this.#tryRemove(question)) question.reject(error);
   }
 
-  /** Returns whether the question was still one of this backend's. */
-  #remove(question: Question): boolean {
+  /** Returns whether the question was removed. `false`: it was settled or passed to a contender before. */
+  #tryRemove(question: Question): boolean {
     if (!question.queue) return false;
     question.queue.delete(question);
-    question.alarm?.cancel();
+    question.deadlineTimer?.cancel();
     question.abortListener?.end();
     return true;
   }

@@ -3,36 +3,36 @@ import type { LeaseStore } from '../contract/lease-store.js';
 import { LockBackend } from './lock-backend.js';
 
 /**
- * Opens a backend with connections of its own. `redis({ url })` and the other backends return such a function, so that
- * one setting serves any number of lock services.
+ * Opens a new backend with its own connections. `redis({ url })` and the like return such a function, which can be
+ * given to several lock services.
  */
 export type BackendFactory = () => LockBackend;
 
 /**
- * Backend as a user gives it. With a factory such as `redis({ url })` each service opens a backend of its own; a live
- * backend or store is for one service. A store has the defaults of `PollingOptions`.
+ * Backend as a user passes it to a lock service. Each service opens its own backend from a factory such as
+ * `redis({ url })`; an open backend or store is for one service. A store gets the defaults of `PollingOptions`.
  */
 export type GivenBackend = LockBackend | LeaseStore | BackendFactory | (() => LeaseStore);
 
 /** Returns whether `value` can be given to a lock service. */
 export function isBackend(value: unknown): value is GivenBackend {
-  return typeof value === 'function' || isOpen(value) || isStore(value);
+  return typeof value === 'function' || isLockBackend(value) || isLeaseStore(value);
 }
 
-/** Returns the backend of one lock service: a factory opens it, a live one is taken as it is. @throws LockConfigurationError */
-export function openBackend(given: GivenBackend): LockBackend {
-  const backend: unknown = typeof given === 'function' ? given() : given;
-  if (isOpen(backend)) return backend;
-  if (isStore(backend)) return new LockBackend(backend);
+/** Returns the backend for one lock service, and opens it if `source` is a factory. @throws LockConfigurationError */
+export function openBackend(source: GivenBackend): LockBackend {
+  const backend: unknown = typeof source === 'function' ? source() : source;
+  if (isLockBackend(backend)) return backend;
+  if (isLeaseStore(backend)) return new LockBackend(backend);
   const hint = typeof backend === 'function' ? ': call it once more, as in memory()' : '';
   throw new LockConfigurationError(
-    `a lock service needs a LeaseStore, or a function that returns one; it was given ${describe(given)}, which gives ${describe(backend)}${hint}`,
+    `a lock service needs a LeaseStore, or a function that returns one; it was given ${describeSource(source)}, which gives ${describeSource(backend)}${hint}`,
     'backend',
   );
 }
 
 /**
- * Has the store look for what can never work. A server that cannot be reached is told to `onFailure`.
+ * Has the store check its settings on the server. Calls `onFailure` if the server cannot be reached.
  * @throws LockConfigurationError
  */
 export async function startBackend({ store }: LockBackend, onFailure: (error: unknown) => void): Promise<void> {
@@ -44,15 +44,15 @@ export async function startBackend({ store }: LockBackend, onFailure: (error: un
   }
 }
 
-function isOpen(value: unknown): value is LockBackend {
+function isLockBackend(value: unknown): value is LockBackend {
   return typeof value === 'object' && value !== null && 'acquire' in value && typeof value.acquire === 'function';
 }
 
-function isStore(value: unknown): value is LeaseStore {
+function isLeaseStore(value: unknown): value is LeaseStore {
   return typeof value === 'object' && value !== null && 'tryAcquire' in value && typeof value.tryAcquire === 'function';
 }
 
-function describe(value: unknown): string {
+function describeSource(value: unknown): string {
   if (typeof value !== 'function') return value === null ? 'null' : `a value of type ${typeof value}`;
   return value.name === '' ? 'a function' : `the function ${value.name}`;
 }

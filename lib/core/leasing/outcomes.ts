@@ -8,17 +8,17 @@ import { errorText } from '../contract/error-text.js';
 import { type Clock, pause } from '../time/timers.js';
 import type { CleanUp, OwnedKey } from './owned-key.js';
 
-/** Fewer failures in a row say little about a server. */
+/** Number of consecutive failures from which a server is probed. */
 const MIN_FAILURES = 3;
-/** Failures in a row that all concern one key have to go on for this long before they count against the server. */
+/** Time for which consecutive failures of one key must last before the server is probed: the key may be the cause. */
 const MIN_FAILING_MS = 2_000;
-/** Outcomes that one count comprises. Health looks at the present count and the one before. */
+/** Number of outcomes after which a new count begins. Health considers the present count and the previous one. */
 const OUTCOMES_PER_COUNT = 50;
-/** Fewer outcomes are no sample from which a share of failures could be told. */
+/** Minimum number of outcomes from which health calculates a share of failures. */
 const MIN_OUTCOMES = 20;
 /** Share of failed outcomes above which health mentions them. */
 const MAX_FAILED_SHARE = 0.1;
-/** How long health mentions failures after the last of them. */
+/** Time for which health mentions failures after the last one. */
 const MENTIONED_MS = 60_000;
 /** Key that a probe takes for a moment. */
 const PROBE_KEY = 'nestjs-distributed-lock:probe';
@@ -27,21 +27,21 @@ const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
 
 /**
- * Kinds of requests to a store. A server may refuse the last one only. One that is
- * out of memory still renews and releases, and one that refuses all writes still reads.
+ * Kinds of requests to a store: `keep` renews or releases, `take` acquires. A server that refuses one kind may carry
+ * out those before it: without memory it still renews, and without writes it still reads.
  */
-const REQUESTS = ['read', 'keep', 'take'] as const;
+const REQUESTS_BY_DEMAND = ['read', 'keep', 'take'] as const;
 
-export type StoreRequest = (typeof REQUESTS)[number];
+export type StoreRequest = (typeof REQUESTS_BY_DEMAND)[number];
 
-/** Failures without a request between them that was carried out, and that says as much as they do. */
-interface Streak {
+/** Consecutive failures. A request that the server carries out ends them if it demands as much as they did. */
+interface FailureStreak {
   readonly since: number;
-  readonly key: string;
-  /** The one of them that asks most of a server. */
-  request: StoreRequest;
+  readonly firstKey: string;
+  /** The failed request that demands most of a server. */
+  highestRequest: StoreRequest;
   hasOtherKeys: boolean;
-  failures: number;
+  failureCount: number;
 }
 
 interface Failure {
@@ -51,33 +51,33 @@ interface Failure {
 }
 
 /**
- * The health of a backend as its callers see it. A store knows its connections; this counts how requests end. After
- * several failures in a row it takes and releases a key of its own, and reports `down` if that fails, too. It repeats
- * that probe until a request of anybody is carried out.
+ * Health of a backend, from the store's own health and from the outcomes of requests. After several consecutive
+ * failures a probe takes and releases a key of its own. `down` is reported if that fails, too. The probe is repeated
+ * until it succeeds, or until a caller's request does.
  */
 export class Outcomes implements HealthSource {
   readonly #listeners = new Set<(health: BackendHealth) => void>();
-  readonly #closed = new AbortController();
-  #isAnswered = false;
+  readonly #closeController = new AbortController();
+  #hasAnswered = false;
   #isDown = false;
   #isProbing = false;
-  #streak: Streak | undefined;
+  #streak: FailureStreak | undefined;
   #lastFailure: Failure | undefined;
-  #counted = 0;
-  #failed = 0;
-  #failedBefore = 0;
-  #hasCountBefore = false;
+  #outcomeCount = 0;
+  #failureCount = 0;
+  #previousFailureCount = 0;
+  #hasPreviousCount = false;
 
   constructor(
     private readonly store: LeaseStore,
     private readonly cleanUp: CleanUp,
   ) {
-    store.health?.onChange((health) => this.#tell(this.#combine(health)));
+    store.health?.onChange((health) => this.#notifyListeners(this.#addOwnFindings(health)));
   }
 
   get current(): BackendHealth {
     const { health } = this.store;
-    return this.#combine(health?.current ?? { status: this.#isAnswered ? 'up' : 'idle' });
+    return this.#addOwnFindings(health?.current ?? { status: this.#hasAnswered ? 'up' : 'idle' });
   }
 
   onChange(listener: (health: BackendHealth) => void): () => void {
@@ -85,95 +85,104 @@ export class Outcomes implements HealthSource {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Notes that the server carried a request out: granted, refused because of a holder, renewed or released. */
+  /** Notes that the server carried out a request. A refusal because of a holder counts, too. */
   noteCarriedOut(request: StoreRequest): void {
-    this.#isAnswered = true;
-    this.#count(0);
-    if (this.#streak && greater(request, this.#streak.request) === request) this.#endStreak();
+    this.#hasAnswered = true;
+    this.#countOutcome(0);
+    if (this.#streak && moreDemanding(request, this.#streak.highestRequest) === request) this.#endStreak();
   }
 
   /**
-   * Notes that a request failed. An error about one caller's value comes from a healthy
-   * server, which may not have looked yet whether it can carry the request out.
+   * Notes that a request failed. An error about the caller's own value shows only that the server answers, as a reading
+   * does.
    */
   noteFailure(error: unknown, request: StoreRequest, { key, clock }: Pick<OwnedKey, 'key' | 'clock'>): void {
-    if (isAboutValue(error)) return this.noteCarriedOut('read');
-    if (this.#closed.signal.aborted) return;
+    if (isCallersOwnError(error)) return this.noteCarriedOut('read');
+    if (this.#closeController.signal.aborted) return;
     const at = clock.now();
-    this.#count(1);
+    this.#countOutcome(1);
     this.#lastFailure = { text: errorText(error), at, clock };
-    const streak = (this.#streak ??= { since: at, key, request, hasOtherKeys: false, failures: 0 });
-    streak.failures += 1;
-    streak.request = greater(request, streak.request);
-    streak.hasOtherKeys ||= key !== streak.key;
+    const streak = (this.#streak ??= {
+      since: at,
+      firstKey: key,
+      highestRequest: request,
+      hasOtherKeys: false,
+      failureCount: 0,
+    });
+    streak.failureCount += 1;
+    streak.highestRequest = moreDemanding(request, streak.highestRequest);
+    streak.hasOtherKeys ||= key !== streak.firstKey;
     const isLong = streak.hasOtherKeys || at - streak.since >= MIN_FAILING_MS;
-    const isToldAlready = this.store.health?.current.status === 'down';
-    if (streak.failures >= MIN_FAILURES && isLong && !isToldAlready && !this.#isProbing) void this.#probe(clock);
+    const isReportedDown = this.store.health?.current.status === 'down';
+    if (streak.failureCount >= MIN_FAILURES && isLong && !isReportedDown && !this.#isProbing) void this.#probe(clock);
   }
 
   /** Ends the probes. Later failures change nothing. */
   close(): void {
-    this.#closed.abort();
+    this.#closeController.abort();
   }
 
-  #count(failures: 0 | 1): void {
-    this.#counted += 1;
-    this.#failed += failures;
-    if (this.#counted < OUTCOMES_PER_COUNT) return;
-    this.#failedBefore = this.#failed;
-    this.#hasCountBefore = true;
-    this.#counted = this.#failed = 0;
+  #countOutcome(failures: 0 | 1): void {
+    this.#outcomeCount += 1;
+    this.#failureCount += failures;
+    if (this.#outcomeCount < OUTCOMES_PER_COUNT) return;
+    this.#previousFailureCount = this.#failureCount;
+    this.#hasPreviousCount = true;
+    this.#outcomeCount = this.#failureCount = 0;
   }
 
   #endStreak(): void {
     this.#streak = undefined;
     if (!this.#isDown) return;
     this.#isDown = false;
-    this.#tell(this.current);
+    this.#notifyListeners(this.current);
   }
 
-  #tell(health: BackendHealth): void {
+  #notifyListeners(health: BackendHealth): void {
     for (const listener of this.#listeners) listener(health);
   }
 
-  #combine(reported: BackendHealth): BackendHealth {
-    if (reported.status === 'down') return reported;
-    const status = this.#isDown ? 'down' : reported.status;
-    const details = [this.#failureDetail(), reported.detail].filter((detail) => detail !== undefined);
-    return { ...reported, status, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
+  #addOwnFindings(storeHealth: BackendHealth): BackendHealth {
+    if (storeHealth.status === 'down') return storeHealth;
+    const status = this.#isDown ? 'down' : storeHealth.status;
+    const details = [this.#describeFailures(), storeHealth.detail].filter((detail) => detail !== undefined);
+    return { ...storeHealth, status, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
   }
 
-  #failureDetail(): string | undefined {
+  #describeFailures(): string | undefined {
     if (!this.#lastFailure) return undefined;
     const { text, at, clock } = this.#lastFailure;
     if (this.#isDown) return text;
-    const failed = this.#failed + this.#failedBefore;
-    const all = this.#counted + (this.#hasCountBefore ? OUTCOMES_PER_COUNT : 0);
-    const isMentioned = all >= MIN_OUTCOMES && failed > all * MAX_FAILED_SHARE && clock.now() - at <= MENTIONED_MS;
-    return isMentioned ? `${failed} of the last ${all} requests failed: ${text}` : undefined;
+    const failureCount = this.#failureCount + this.#previousFailureCount;
+    const outcomeCount = this.#outcomeCount + (this.#hasPreviousCount ? OUTCOMES_PER_COUNT : 0);
+    const isMentioned =
+      outcomeCount >= MIN_OUTCOMES &&
+      failureCount > outcomeCount * MAX_FAILED_SHARE &&
+      clock.now() - at <= MENTIONED_MS;
+    return isMentioned ? `${failureCount} of the last ${outcomeCount} requests failed: ${text}` : undefined;
   }
 
-  /** Probes until a request, its own or a caller's, is carried out. */
+  /** Probes the server until the probe succeeds, or a caller's request does. */
   async #probe(clock: Clock): Promise<void> {
     this.#isProbing = true;
     for (let pauseMs = FIRST_PAUSE_MS; this.#streak; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
-      if (await this.#isCarriedOut(clock)) this.noteCarriedOut('take');
-      if (!this.#streak || this.#closed.signal.aborted) break;
-      this.#streak.request = 'take';
+      if (await this.#tryProbe(clock)) this.noteCarriedOut('take');
+      if (!this.#streak || this.#closeController.signal.aborted) break;
+      this.#streak.highestRequest = 'take';
       if (!this.#isDown) {
         this.#isDown = true;
-        this.#tell(this.current);
+        this.#notifyListeners(this.current);
       }
-      await pause(clock, pauseMs, { background: true, until: this.#closed.signal });
+      await pause(clock, pauseMs, { background: true, until: this.#closeController.signal });
     }
     this.#isProbing = false;
   }
 
   /**
-   * Takes and releases a key that no caller uses: a reading would not tell whether the server can write. A user whom the
-   * server allows other keys only learns nothing by it.
+   * Takes and releases a key that no caller uses, because a reading would not show whether the server can write.
+   * Returns whether that succeeded. Always fails for a server user without rights to this key.
    */
-  async #isCarriedOut(clock: Clock): Promise<boolean> {
+  async #tryProbe(clock: Clock): Promise<boolean> {
     const { store } = this;
     const owner = `probe-${randomUUID()}`;
     const ttlMs = Math.max(PROBE_TTL_MS, store.traits?.ttlLimits?.minMs ?? 0);
@@ -188,13 +197,13 @@ export class Outcomes implements HealthSource {
   }
 }
 
-/** Whether this caller alone was refused. What is wrong with an option of the store, such as its table, concerns all. */
-function isAboutValue(error: unknown): boolean {
+/** Returns whether an error concerns one caller's key or value only, and not all requests, as a missing table does. */
+function isCallersOwnError(error: unknown): boolean {
   if (isLockError(error, 'LOCK_CONFIGURATION')) return error.option === 'key';
   return failureKindOf(error) === 'value';
 }
 
-/** The one that asks more of a server. */
-function greater(one: StoreRequest, other: StoreRequest): StoreRequest {
-  return REQUESTS.indexOf(one) < REQUESTS.indexOf(other) ? other : one;
+/** Returns the request that demands more of a server. */
+function moreDemanding(one: StoreRequest, other: StoreRequest): StoreRequest {
+  return REQUESTS_BY_DEMAND.indexOf(one) < REQUESTS_BY_DEMAND.indexOf(other) ? other : one;
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../time/timers.js';
 
-/** Key that is, or may be, the owner's on the server. */
+/** Key that the owner has on the server, or may have. */
 export interface OwnedKey {
   readonly key: string;
   readonly owner: string;
@@ -10,6 +10,6 @@ export interface OwnedKey {
 
 /**
  * Releases a key in the background, because a request of its owner may have been carried out.
- * @param lastAttempt request that the release has to come after. If it was never sent, there is nothing to release
+ * @param lastAttempt request that must end before the release. If it was never sent, there is nothing to release
  */
 export type CleanUp = (owned: OwnedKey, lastAttempt?: Promise<unknown>) => void;

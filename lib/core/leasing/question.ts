@@ -9,7 +9,7 @@ import type { AcquireRequest } from './lease-request.js';
 import type { Lease } from './lease.js';
 import type { OwnedKey } from './owned-key.js';
 
-/** One caller's question to a store whether a key is free, with what a first answer needs. A contender asks it again. */
+/** One caller's request to a store for a key, with its latest answer. A `Contender` may send it again. */
 export class Question implements Asker, OwnedKey, Linked<Question> {
   /** @internal */
   before: Question | undefined;
@@ -28,12 +28,12 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
   sentAt: number;
   answer: Promise<LeaseAttempt> | undefined;
   /** Whether no caller waits for the answer any more. */
-  abandoned = false;
-  woken = false;
+  isAbandoned = false;
+  wasWoken = false;
   onWake: (() => void) | undefined;
   unwatch: (() => void) | undefined;
   abortListener: AbortListener | undefined;
-  alarm: Timer | undefined;
+  deadlineTimer: Timer | undefined;
 
   constructor(
     readonly key: string,
@@ -50,15 +50,15 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
     this.askedAt = this.sentAt = this.clock.now();
   }
 
-  watch(store: LeaseStore): void {
+  watchForWakeUp(store: LeaseStore): void {
     if (this.isSingleAttempt) return;
     this.unwatch = store.watch?.(this.key, this.owner, () => {
-      this.woken = true;
+      this.wasWoken = true;
       this.onWake?.();
     });
   }
 
-  ask(store: LeaseStore): Promise<LeaseAttempt> {
+  send(store: LeaseStore): Promise<LeaseAttempt> {
     const { key, owner, ttlMs, request } = this;
     this.askedAt = this.sentAt = this.clock.now();
     try {
@@ -71,22 +71,24 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
 
   onSend(): boolean {
     this.sentAt = this.clock.now();
-    return !this.abandoned;
+    return !this.isAbandoned;
   }
 
-  /** Returns whether the refusal ends a single attempt: nothing is left on the server, and no obstacle is to be told. */
+  /**
+   * Returns whether the refusal is the result of a single attempt, with nothing to clean up and no obstacle to report.
+   */
   isFinalRefusal({ obstacle, staysInLine }: RefusedLease): boolean {
-    return this.isSingleAttempt && !obstacle && staysInLine !== true && this.request.inherited !== true;
+    return this.isSingleAttempt && !obstacle && staysInLine !== true && this.request.inheritsQueueEntry !== true;
   }
 
   /** Returns the times of the lease that the store has granted. */
-  timesOf({ ttlMs = this.ttlMs, sentAt = this.sentAt }: GrantedLease): LeaseTimes {
+  leaseTimesOf({ ttlMs = this.ttlMs, sentAt = this.sentAt }: GrantedLease): LeaseTimes {
     const { lockDelayMs = 0 } = this.request;
-    return { askedMs: this.ttlMs, keptMs: ttlMs, trustedMs: ttlMs - lockDelayMs, sentAt };
+    return { requestedTtlMs: this.ttlMs, serverTtlMs: ttlMs, trustedMs: ttlMs - lockDelayMs, sentAt };
   }
 
   /** Returns whether the caller can still trust the lease. */
-  isInTime({ revoked }: GrantedLease, { sentAt, trustedMs }: LeaseTimes): boolean {
+  canTrust({ revoked }: GrantedLease, { sentAt, trustedMs }: LeaseTimes): boolean {
     return revoked?.aborted !== true && this.clock.now() < trustedUntil(sentAt, trustedMs);
   }
 }

@@ -4,7 +4,7 @@ const TRUST_MARGIN_MS = 2;
 
 /**
  * Returns the time, on the monotonic clock of this process, until which a lease may be trusted.
- * @param sentAt when the request was sent that the lease answers
+ * @param sentAt time at which the request for the lease was sent
  */
 export function trustedUntil(sentAt: number, ttlMs: number): number {
   return sentAt + ttlMs * TRUSTED_SHARE - TRUST_MARGIN_MS;

@@ -1,14 +1,14 @@
 import { type Clock, systemClock, type Timer } from '../time/timers.js';
 
-/** Margin for the server's clock, which may be late: after it the lease has expired there, too. */
+/** Milliseconds to wait after the end of a lease before asking, because the server's clock may be late. */
 export const AFTER_EXPIRY_MS = 5;
 
 interface Waiter {
   readonly wake: () => void;
-  alarm?: Timer;
+  timer?: Timer;
 }
 
-/** Wakes callers of this process by messages from a server that name an owner. */
+/** Wakes waiting callers of this process when a message from the server names their owner. */
 export class WakeUps {
   readonly #clock: Clock;
   readonly #byOwner = new Map<string, Waiter>();
@@ -30,12 +30,12 @@ export class WakeUps {
     const waiter: Waiter = { wake };
     this.#byOwner.set(owner, waiter);
     return () => {
-      waiter.alarm?.cancel();
+      waiter.timer?.cancel();
       this.#byOwner.delete(owner);
     };
   }
 
-  /** Calls `listener` when a message names an owner who does not wait, or does not wait any more. */
+  /** Sets the listener to messages whose owner does not wait in this process. */
   onStray(listener: (owner: string) => void): void {
     this.#onStray = listener;
   }
@@ -45,8 +45,8 @@ export class WakeUps {
   }
 
   /**
-   * Wakes the owner that a message names. It is `owner|milliseconds`: after that time the key may be free, and with 0 it
-   * is the owner's. A message is only a hint to ask.
+   * Wakes the owner that a message of the form `owner|milliseconds` names. After that time the key may be free for the
+   * owner. A wake-up is only a hint to ask again.
    */
   deliver(message: string): void {
     const bar = message.lastIndexOf('|');
@@ -54,8 +54,8 @@ export class WakeUps {
     const waiter = this.#byOwner.get(owner);
     if (!waiter) return this.#onStray(owner);
     const delayMs = Number(message.slice(bar + 1));
-    waiter.alarm?.cancel();
+    waiter.timer?.cancel();
     if (delayMs === 0) waiter.wake();
-    else waiter.alarm = this.#clock.schedule(delayMs + AFTER_EXPIRY_MS, waiter.wake);
+    else waiter.timer = this.#clock.schedule(delayMs + AFTER_EXPIRY_MS, waiter.wake);
   }
 }

@@ -61,7 +61,7 @@ export async function evict(
     });
     if (isEvicted) evicted.push(present);
   }
-  holds.revoke(evicted);
+  holds.revokeEvicted(evicted);
   return evicted[0];
 }
 
@@ -81,12 +81,12 @@ export async function* listKeys(service: ServiceContext, prefix: string): AsyncG
 }
 
 async function ask<T>(
-  { backend, clock, observers, stopped }: ServiceContext,
+  { backend, clock, observers, stopSignal }: ServiceContext,
   key: string,
   operation: string,
   question: (store: LeaseStore) => Promise<T>,
 ): Promise<T> {
-  stopped.throwIfAborted();
+  stopSignal.throwIfAborted();
   try {
     const asked = (): Promise<T> => runOutsideLocks(() => question(backend.store));
     return await whileAwaited(() => backend.noteOutcome(key, clock, asked()));

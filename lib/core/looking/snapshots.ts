@@ -10,11 +10,11 @@ export function snapshotsOf(
   clock: Clock,
   leads: (key: string) => boolean,
 ): LockSnapshot[] {
-  return [...holds].map(({ key, slot, claim, state, fencingToken, since }) => ({
+  return [...holds].map(({ key, slot, claim, state, fencingToken, acquiredAt }) => ({
     key,
     state,
     fencingToken,
-    heldMs: clock.now() - since,
+    heldMs: clock.now() - acquiredAt,
     waitersHere: turns.countWaiters(slot),
     leads: leads(key),
     ...shareProperty(claim),

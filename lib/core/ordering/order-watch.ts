@@ -30,7 +30,7 @@ export class OrderWatch {
    * @throws LockDeadlockError
    */
   begin(wanted: string, held: Holds): (() => void) | undefined {
-    const holds = currentHolds().filter((hold) => held.get(hold.id) === hold);
+    const holds = currentHolds().filter((hold) => held.getById(hold.id) === hold);
     if (holds.length === 0) return undefined;
     for (const { key } of holds) this.#note(key, wanted);
     const others = this.#waits.findCircle(held, holds, wanted);

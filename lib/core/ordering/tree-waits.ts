@@ -15,7 +15,7 @@ export class TreeWaits {
    * circle. @param held holds of this process
    */
   findCircle(held: Holds, holds: readonly Hold[], wanted: string, seen = new Set<Hold>()): LockWait[] | undefined {
-    const holder = held.get(wanted);
+    const holder = held.getById(wanted);
     if (!holder || seen.has(holder)) return undefined;
     if (holds.includes(holder)) return [];
     seen.add(holder);

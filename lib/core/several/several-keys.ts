@@ -1,6 +1,6 @@
 import type { Locker } from '../acquiring/locker.js';
 import type { LockHandle } from '../holding/lock-handle.js';
-import { runUnder } from '../holding/run-under.js';
+import { runUnderLock } from '../holding/run-under.js';
 import type { AcquireOptions } from '../options/lock-options.js';
 import { JoinedSignal } from '../kit/joined-signal.js';
 import { Deadline } from '../time/deadline.js';
@@ -47,7 +47,7 @@ export class SeveralKeys {
     options?: AcquireOptions,
   ): Promise<T> {
     const set = await this.acquireAll(keys, options);
-    return runUnder(set, () => work(set), this.locker.resolve(options));
+    return runUnderLock(set, () => work(set), this.locker.resolve(options));
   }
 
   /** Takes the keys before the first one that is not free, and releases what was taken behind it. */
@@ -82,6 +82,6 @@ export class SeveralKeys {
 /** Releases locks under which no work has begun: none of them stays closed. */
 async function giveUp(taken: readonly (LockHandle | null)[]): Promise<void> {
   const locks = taken.filter((lock) => lock !== null);
-  for (const lock of locks) lock.forgo();
+  for (const lock of locks) lock.markUnused();
   await new LockSet(locks).release();
 }

@@ -11,10 +11,10 @@ const MAX_HAND_OFF_MS_IN_LINE = 20;
 /** Returns whether callers of this process have had a lease as often, or for as long, as they may. */
 export function isExhausted(
   { maxHandOffs = MAX_HAND_OFFS, maxHandOffMs }: HandOffOptions,
-  { queued = false }: { readonly queued?: boolean },
+  { wasQueued = false }: { readonly wasQueued?: boolean },
   times: number,
   heldMs: number,
 ): boolean {
-  const longestMs = maxHandOffMs ?? (queued ? MAX_HAND_OFF_MS_IN_LINE : MAX_HAND_OFF_MS);
+  const longestMs = maxHandOffMs ?? (wasQueued ? MAX_HAND_OFF_MS_IN_LINE : MAX_HAND_OFF_MS);
   return times >= maxHandOffs || heldMs >= longestMs;
 }
