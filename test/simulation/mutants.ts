@@ -51,8 +51,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     mistake: 'hands a lease on once more than it may',
     file: 'turns/hand-off-limits.ts',
-    from: 'times >= maxHandOffs',
-    to: 'times > maxHandOffs',
+    from: 'count >= maxHandOffs',
+    to: 'count > maxHandOffs',
   },
   {
     mistake: 'begins the next turn before the release in a store that keeps no order',

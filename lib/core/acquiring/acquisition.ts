@@ -1,4 +1,4 @@
-import { shareProperty, suffixOf } from '../contract/claim.js';
+import { shareProperty, ownerSuffixOf } from '../contract/claim.js';
 import { isLockError, quote } from '../contract/errors.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
 import { runOutsideLocks } from '../holding/call-tree.js';
@@ -20,7 +20,7 @@ export interface AcquisitionParts {
   readonly service: ServiceContext;
   readonly turns: HoldTurns;
   readonly holds: Holds;
-  /** How many callers may wait for a key in this process. */
+  /** Maximum number of callers of this process that wait for one key. */
   readonly maxWaiters: number;
   readonly orderWatch: OrderWatch | undefined;
 }
@@ -39,11 +39,11 @@ export class Acquisition implements AcquireRequest {
   readonly signal: AbortSignal | undefined;
   readonly metadata: HolderMetadata;
   readonly slot: string;
-  readonly #since: number;
-  /** Whether the next caller has this caller's turn, with its queue entry on the server. */
-  #passed = false;
-  /** Holder that was known when the turn was passed on. */
-  #holderBefore: Holder | undefined;
+  readonly #startedAt: number;
+  /** Whether this caller has passed its turn and its queue entry to the next caller. */
+  #hasPassedTurn = false;
+  /** Holder of the key, as it was known when this caller passed its turn. */
+  #holderAtPass: Holder | undefined;
 
   constructor(
     readonly key: string,
@@ -52,67 +52,69 @@ export class Acquisition implements AcquireRequest {
   ) {
     const { backend, clock, metadata } = parts.service;
     const { ttlMs, waitMs, signal } = options;
-    this.#since = clock.now();
+    this.#startedAt = clock.now();
     this.slot = slotOf(key, options);
     this.lockDelayMs = untrustedMs(options, backend.store.traits);
     this.ttlMs = ttlMs + this.lockDelayMs;
-    this.deadline = Deadline.after(waitMs, clock, this.#since);
+    this.deadline = Deadline.after(waitMs, clock, this.#startedAt);
     this.signal = signal;
     this.metadata = metadata;
   }
 
-  /** Passes the turn and the queue entry to the next caller of this process, so that callers keep their order of arrival. */
+  /**
+   * Passes the turn and the queue entry to the next caller, so that callers keep their order. Returns whether it did.
+   */
   passQueueEntry(): boolean {
     const { slot, options, owner } = this;
     const { turns } = this.parts;
-    if (!this.#passed && haveSameRequest(turns.nextOptions(slot), options)) {
-      this.#holderBefore = this.#holder;
-      turns.pass(slot, { owner });
-      this.#passed = true;
+    if (!this.#hasPassedTurn && haveSameRequest(turns.nextOptions(slot), options)) {
+      this.#holderAtPass = this.#holder;
+      turns.passTurn(slot, { owner });
+      this.#hasPassedTurn = true;
     }
-    return this.#passed;
+    return this.#hasPassedTurn;
   }
 
-  onBlocked(by: Holder | Error | undefined): void {
-    this.parts.turns.recordObstacle(this.slot, by);
+  onBlocked(obstacle: Holder | Error | undefined): void {
+    this.parts.turns.recordObstacle(this.slot, obstacle);
   }
 
-  /** Resolves to the caller's hold. Joins the hold of a caller of this process who shares the key, if there is one. */
+  /** Joins the hold of another caller that shares the key, if there is one, and acquires the key otherwise. */
   run(): Promise<Hold | KeyHeld> {
     const { key, slot, options } = this;
     const { turns, holds, orderWatch } = this.parts;
-    const joined = options.mode === 'shared' ? holds.joinShared(slot, options) : undefined;
-    if (joined) return Promise.resolve(this.#tell(joined, 'join'));
+    const joinedHold = options.mode === 'shared' ? holds.joinShared(slot, options) : undefined;
+    if (joinedHold) return Promise.resolve(this.#notifyAcquired(joinedHold, 'join'));
     const endWait = options.waitMs > 0 ? orderWatch?.begin(key, holds) : undefined;
-    const taken = runOutsideLocks(() =>
-      turns.enter(slot, maxTurnsOf(options)) ? this.#request(this.#newOwner()) : this.#waitForTurn(),
+    const acquisition = runOutsideLocks(() =>
+      turns.tryTakeTurn(slot, maxTurnsOf(options)) ? this.#requestHold(this.#newOwner()) : this.#waitForTurn(),
     );
-    return endWait ? taken.finally(endWait) : taken;
+    return endWait ? acquisition.finally(endWait) : acquisition;
   }
 
   async #waitForTurn(): Promise<Hold | KeyHeld> {
     const { key, slot, options, deadline } = this;
     const { turns, maxWaiters, service } = this.parts;
-    if (options.waitMs === 0) return this.#refuse();
+    if (options.waitMs === 0) return this.#endWithoutTurn();
     const waitersHere = turns.countWaiters(slot);
     if (waitersHere >= maxWaiters) {
       const message = `${waitersHere} callers of this process already wait for ${quote(key)} (maxWaiters)`;
       return new KeyHeld(this.#holder, message);
     }
     service.observers.notify('waiting', () => ({ key, waitersHere: waitersHere + 1 }));
-    const previous = await turns.wait(slot, options, deadline);
-    if (previous === 'timed-out') return this.#refuse();
-    return previous ? this.#takeOver(previous) : this.#request(this.#newOwner());
+    const previous = await turns.waitForTurn(slot, options, deadline);
+    if (previous === 'timed-out') return this.#endWithoutTurn();
+    return previous ? this.#takeOverFrom(previous) : this.#requestHold(this.#newOwner());
   }
 
   /**
-   * Returns the result for a caller whose wait ended before its turn: the key is held. Throws the backend's last failure
-   * if there was one.
+   * Returns the result for a caller whose wait ended before its turn: the key is held. Throws the backend's last
+   * failure if there was one.
    */
-  #refuse(): KeyHeld {
+  #endWithoutTurn(): KeyHeld {
     const { key, slot } = this;
     const { holds, turns, service } = this.parts;
-    const obstacle = holds.getById(slot) ? undefined : turns.obstacleOf(slot);
+    const obstacle = holds.getById(slot) ? undefined : turns.getObstacle(slot);
     if (obstacle instanceof Error) throw service.observers.notifyFailure(key, 'acquire', obstacle);
     return new KeyHeld(this.#holder);
   }
@@ -121,32 +123,32 @@ export class Acquisition implements AcquireRequest {
   get #holder(): Holder | undefined {
     const { holds, turns, service } = this.parts;
     if (holds.getById(this.slot)) return service.metadata;
-    const obstacle = turns.obstacleOf(this.slot);
+    const obstacle = turns.getObstacle(this.slot);
     return obstacle instanceof Error ? undefined : obstacle;
   }
 
   #newOwner(): string {
-    return createOwner() + suffixOf(this.options);
+    return createOwner() + ownerSuffixOf(this.options);
   }
 
-  #takeOver(previous: Hold | InheritedQueueEntry): Promise<Hold | KeyHeld> | Hold {
+  #takeOverFrom(previous: Hold | InheritedQueueEntry): Promise<Hold | KeyHeld> | Hold {
     const { holds, service } = this.parts;
     try {
       if ('owner' in previous) {
         this.inheritsQueueEntry = true;
-        return this.#request(previous.owner);
+        return this.#requestHold(previous.owner);
       }
-      if (previous.isShared) return this.#finish(previous, 'join');
+      if (previous.isShared) return this.#deliver(previous, 'join');
       const hold = holds.continueLease(previous, this.options);
-      return hold ? this.#finish(hold, 'hand-off') : this.#request(this.#newOwner());
+      return hold ? this.#deliver(hold, 'hand-off') : this.#requestHold(this.#newOwner());
     } finally {
       // Work begun with the hold or the queue entry is counted separately from here on.
       service.pendingWork.end();
     }
   }
 
-  /** Requests a lease from the backend. Without one the caller's turn is over. */
-  #request(owner: string): Promise<Hold | KeyHeld> {
+  /** Requests a lease from the backend. Ends the caller's turn if there is none. */
+  #requestHold(owner: string): Promise<Hold | KeyHeld> {
     const { turns, service } = this.parts;
     this.owner = owner;
     this.shouldYield = turns.consumeYieldMark(this.slot);
@@ -159,54 +161,54 @@ export class Acquisition implements AcquireRequest {
 
   #requestLease(): Promise<Lease | null> {
     const { backend, stopSignal } = this.parts.service;
-    const refusal = [stopSignal, this.signal].find((signal) => signal?.aborted);
-    if (!refusal) return backend.acquire(this.key, this);
+    const abortedSignal = [stopSignal, this.signal].find((signal) => signal?.aborted);
+    if (!abortedSignal) return backend.acquire(this.key, this);
     if (this.inheritsQueueEntry && !this.passQueueEntry()) backend.leaveQueue(this.key, this);
-    return Promise.reject(refusal.reason);
+    return Promise.reject(abortedSignal.reason);
   }
 
   #onLease(lease: Lease | null): Hold | KeyHeld | Promise<never> {
     const { key, slot, options } = this;
     const { turns, holds, service } = this.parts;
     service.pendingWork.end();
-    if (lease) return this.#finish(holds.beginHold(key, options, lease), 'backend');
-    const held = new KeyHeld(this.#passed ? this.#holderBefore : this.#holder);
-    if (!this.#passed) turns.end(slot);
-    return held;
+    if (lease) return this.#deliver(holds.beginHold(key, options, lease), 'backend');
+    const keyHeld = new KeyHeld(this.#hasPassedTurn ? this.#holderAtPass : this.#holder);
+    if (!this.#hasPassedTurn) turns.endTurn(slot);
+    return keyHeld;
   }
 
   #onFailure(error: unknown): never {
     const { key, slot, deadline, signal } = this;
     const { turns, service } = this.parts;
     service.pendingWork.end();
-    const isCalledOff = (signal?.aborted === true && error === signal.reason) || isLockError(error, 'LOCK_SHUTDOWN');
-    const failure: unknown = isCalledOff ? error : service.observers.notifyFailure(key, 'acquire', error);
-    if (!this.#passed) turns.fail(slot, failure, deadline);
+    const isCancelled = (signal?.aborted === true && error === signal.reason) || isLockError(error, 'LOCK_SHUTDOWN');
+    const failure: unknown = isCancelled ? error : service.observers.notifyFailure(key, 'acquire', error);
+    if (!this.#hasPassedTurn) turns.failTurn(slot, failure, deadline);
     throw failure;
   }
 
-  /** Gives the hold to the caller, unless the caller has given up meanwhile, or the service has stopped. */
-  #finish(hold: Hold, from: 'backend' | 'hand-off' | 'join'): Hold | Promise<never> {
+  /** Returns the hold, or releases it if the caller has given up meanwhile or the service has stopped. */
+  #deliver(hold: Hold, from: 'backend' | 'hand-off' | 'join'): Hold | Promise<never> {
     const { signal } = this;
     const { stopSignal } = this.parts.service;
-    if (signal?.aborted === true) return this.#drop(hold, signal.reason);
-    if (stopSignal.aborted) return this.#drop(hold, stopSignal.reason);
-    return this.#tell(hold, from);
+    if (signal?.aborted === true) return this.#releaseAndReject(hold, signal.reason);
+    if (stopSignal.aborted) return this.#releaseAndReject(hold, stopSignal.reason);
+    return this.#notifyAcquired(hold, from);
   }
 
-  #tell(hold: Hold, from: 'backend' | 'hand-off' | 'join'): Hold {
+  #notifyAcquired(hold: Hold, from: 'backend' | 'hand-off' | 'join'): Hold {
     const { clock, observers } = this.parts.service;
     observers.notify('acquired', () => ({
       key: this.key,
       fencingToken: hold.fencingToken,
-      waitedMs: clock.now() - this.#since,
+      waitedMs: clock.now() - this.#startedAt,
       from,
       ...shareProperty(hold.claim),
     }));
     return hold;
   }
 
-  async #drop(hold: Hold, reason: unknown): Promise<never> {
+  async #releaseAndReject(hold: Hold, reason: unknown): Promise<never> {
     await this.parts.holds.releaseUndelivered(hold);
     throw reason;
   }

@@ -5,7 +5,7 @@ export class KeyHeld {
   constructor(
     /** Holder of the key, where it is known. */
     readonly holder?: Holder,
-    /** Explanation for the caller where "is held" would not be the whole truth. */
+    /** Message of the caller's error, where "is held" would not explain enough. */
     readonly message?: string,
   ) {}
 }

@@ -13,30 +13,30 @@ import { Acquisition, type AcquisitionParts } from './acquisition.js';
 import { KeyHeld } from './key-held.js';
 import { runTraced } from './run-traced.js';
 
-/** Takes single keys for the callers of one service, who name them without the namespace. See `LockService`. */
+/** Takes single keys for `LockService`. Callers write keys without the namespace. */
 export class Locker {
   constructor(
     private readonly parts: AcquisitionParts,
-    private readonly options: OptionResolver,
-    private readonly end: ServiceEnd,
+    private readonly optionResolver: OptionResolver,
+    private readonly serviceEnd: ServiceEnd,
     private readonly keyPrefix: string,
   ) {}
 
-  /** Returns all options of a call. The result can be given to another call, which then need not resolve it again. */
+  /** Returns all options of a call. Another call with the result as its options need not resolve them again. */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    return this.options.resolve(options);
+    return this.optionResolver.resolve(options);
   }
 
   async acquire(key: string, options?: AcquireOptions): Promise<LockHandle> {
-    return this.#acquire(key, this.#withLimitedWait(options));
+    return this.#acquireOrThrow(key, this.#withLimitedWait(options));
   }
 
   async tryAcquire(key: string, options?: TryAcquireOptions): Promise<LockHandle | null> {
-    const resolved = { ...this.options.of(options), waitMs: 0 };
+    const resolved = { ...this.optionResolver.resolveOnce(options), waitMs: 0 };
     beginAwaited();
     try {
-      const hold = await this.#take(key, resolved);
-      return hold instanceof KeyHeld ? null : this.#handleOf(key, hold);
+      const result = await this.#acquireHold(key, resolved);
+      return result instanceof KeyHeld ? null : this.#createHandle(key, result);
     } finally {
       endAwaited();
     }
@@ -44,7 +44,7 @@ export class Locker {
 
   async withLock<T>(key: string, work: (lock: LockHandle) => Promise<T> | T, options?: AcquireOptions): Promise<T> {
     const resolved = this.#withLimitedWait(options);
-    const lock = await this.#acquire(key, resolved);
+    const lock = await this.#acquireOrThrow(key, resolved);
     return await runUnderLock(lock, () => work(lock), resolved);
   }
 
@@ -53,18 +53,18 @@ export class Locker {
     work: (lock: LockHandle) => Promise<T> | T,
     options: TryAcquireOptions & { onBusy?: 'skip' },
   ): Promise<T | undefined> {
-    const { onBusy: _skip, ...acquire } = options;
-    const lock = await this.tryAcquire(key, acquire);
-    return lock ? runUnderLock(lock, () => work(lock), this.options.of(acquire)) : undefined;
+    const { onBusy: _skip, ...acquireOptions } = options;
+    const lock = await this.tryAcquire(key, acquireOptions);
+    return lock ? runUnderLock(lock, () => work(lock), this.optionResolver.resolveOnce(acquireOptions)) : undefined;
   }
 
-  async #acquire(key: string, options: Readonly<ResolvedOptions>): Promise<LockHandle> {
+  async #acquireOrThrow(key: string, options: Readonly<ResolvedOptions>): Promise<LockHandle> {
     beginAwaited();
     try {
-      const hold = await this.#take(key, options);
-      if (!(hold instanceof KeyHeld)) return this.#handleOf(key, hold);
+      const result = await this.#acquireHold(key, options);
+      if (!(result instanceof KeyHeld)) return this.#createHandle(key, result);
       const { waitMs } = options;
-      const { holder, message } = hold;
+      const { holder, message } = result;
       this.parts.service.observers.notify('timedOut', () => ({ key: this.keyPrefix + key, waitMs, holder }));
       throw new LockTimeoutError(key, { waitMs, holder, message });
     } finally {
@@ -72,42 +72,42 @@ export class Locker {
     }
   }
 
-  #handleOf(key: string, hold: Hold): LockHandle {
+  #createHandle(key: string, hold: Hold): LockHandle {
     return new LockHandle(key, hold, this.parts.holds.release);
   }
 
-  /** Returns the options of a call, which cannot wait longer than a service that ends. */
+  /** Returns the options of a call, with the shorter `waitMs` of a service that ends. */
   #withLimitedWait(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    const [resolved, waitMs] = [this.options.of(options), this.end.maxWaitMs];
+    const [resolved, waitMs] = [this.optionResolver.resolveOnce(options), this.serviceEnd.maxWaitMs];
     return resolved.waitMs > waitMs ? { ...resolved, waitMs } : resolved;
   }
 
-  #take(key: string, options: ResolvedOptions): Promise<Hold | KeyHeld> | Hold | KeyHeld {
+  #acquireHold(key: string, options: ResolvedOptions): Promise<Hold | KeyHeld> | Hold | KeyHeld {
     assertKey(key);
     options.signal?.throwIfAborted();
     const fullKey = this.keyPrefix + key;
-    const reentered = this.#reenter(fullKey, options);
-    if (reentered) return reentered;
-    if (this.end.refusesCaller) throw new LockShutdownError(key);
+    const reenteredHold = this.#tryReenter(fullKey, options);
+    if (reenteredHold) return reenteredHold;
+    if (this.serviceEnd.refusesCaller) throw new LockShutdownError(key);
     const acquisition = new Acquisition(fullKey, options, this.parts);
     const { tracers } = this.parts.service.observers;
     return tracers.length === 0 ? acquisition.run() : runTraced(acquisition, tracers, this.parts.service.backend.name);
   }
 
   /**
-   * Enters the hold of `key` that the call tree has already, if any. `KeyHeld`: the caller wants no re-entry, or more of
-   * the key than the tree has, and does not wait.
+   * Re-enters the hold that the call tree has of `key`, if it has one. Returns `KeyHeld` when re-entry is off or the
+   * tree has a smaller part of the key, for a caller that does not wait.
    * @throws LockLostError; LockDeadlockError when the caller would wait for itself
    */
-  #reenter(key: string, options: ResolvedOptions): Hold | KeyHeld | undefined {
-    const hold = this.#currentHold(key);
+  #tryReenter(key: string, options: ResolvedOptions): Hold | KeyHeld | undefined {
+    const hold = this.#findCurrentHold(key);
     if (!hold) return undefined;
     if (!hold.isHeld) throw hold.lossError();
-    const { claim } = hold;
+    const { claim: heldClaim } = hold;
     const { observers, metadata } = this.parts.service;
-    const wanted = claimFor(options);
+    const wantedClaim = claimFor(options);
     const isReentrant = options.reentrant && hold.options.reentrant;
-    if (isReentrant && covers(claim, wanted)) {
+    if (isReentrant && covers(heldClaim, wantedClaim)) {
       hold.reenter();
       const { fencingToken } = hold;
       observers.notify('acquired', () => ({
@@ -115,21 +115,21 @@ export class Locker {
         fencingToken,
         waitedMs: 0,
         from: 're-entry',
-        ...shareProperty(claim),
+        ...shareProperty(heldClaim),
       }));
       return hold;
     }
     if (options.waitMs === 0) return new KeyHeld(metadata);
-    const upgrade = isReentrant ? { has: describeClaim(claim), asks: describeClaim(wanted) } : undefined;
-    const held = currentLocks().map((lock) => lock.key);
-    throw new LockDeadlockError(held, key, [], upgrade);
+    const upgrade = isReentrant ? { has: describeClaim(heldClaim), asks: describeClaim(wantedClaim) } : undefined;
+    const heldKeys = currentLocks().map((lock) => lock.key);
+    throw new LockDeadlockError(heldKeys, key, [], upgrade);
   }
 
-  /** Returns the hold of `key` that the call tree has from this service, unless all have left it meanwhile. */
-  #currentHold(key: string): Hold | undefined {
+  /** Returns the hold of `key` that the call tree has from this service and has not left. */
+  #findCurrentHold(key: string): Hold | undefined {
     for (let entry = currentEntry(); entry; entry = entry.outer) {
       const { hold, handle } = entry;
-      // Other trees may be inside a hold that is shared.
+      // A shared hold goes on for other call trees after this one has left.
       const hasLeft = hold.hasEnded || (hold.isShared && handle.state === 'released');
       if (hold.listener.service === this.parts.service && hold.key === key && !hasLeft) return hold;
     }

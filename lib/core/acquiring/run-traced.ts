@@ -4,7 +4,9 @@ import type { Hold } from '../holding/hold.js';
 import type { Acquisition } from './acquisition.js';
 import { KeyHeld } from './key-held.js';
 
-/** Runs an acquisition in the caller's context and tells the tracers how it ended. Errors of tracers disturb nothing. */
+/**
+ * Runs an acquisition in the caller's context and reports its end to the tracers. Errors of tracers become warnings.
+ */
 export async function runTraced(
   acquisition: Acquisition,
   tracers: readonly LockTracer[],
@@ -12,23 +14,23 @@ export async function runTraced(
 ): Promise<Hold | KeyHeld> {
   const { key, options } = acquisition;
   const call = { key, backend, waitMs: options.waitMs };
-  const traces = tracers.map((tracer) => ignoreErrors(() => tracer.begin(call)));
-  const tell = (how: (trace: CallTrace) => void): void => {
-    for (const trace of traces) if (trace) ignoreErrors(() => how(trace));
+  const traces = tracers.map((tracer) => callTracer(() => tracer.begin(call)));
+  const endTraces = (endTrace: (trace: CallTrace) => void): void => {
+    for (const trace of traces) if (trace) callTracer(() => endTrace(trace));
   };
   try {
-    const held = await acquisition.run();
-    tell((trace) => (held instanceof KeyHeld ? trace.refused() : trace.granted(held)));
-    return held;
+    const result = await acquisition.run();
+    endTraces((trace) => (result instanceof KeyHeld ? trace.refused() : trace.granted(result)));
+    return result;
   } catch (error) {
-    tell((trace) => trace.failed(error));
+    endTraces((trace) => trace.failed(error));
     throw error;
   }
 }
 
-function ignoreErrors<T>(tell: () => T): T | undefined {
+function callTracer<T>(call: () => T): T | undefined {
   try {
-    return tell();
+    return call();
   } catch (error) {
     emitWarningOf('a lock tracer threw', error);
     return undefined;

@@ -1,27 +1,27 @@
 /**
- * Part of a key that one acquisition wants. The claims to a key are in a line, in order of arrival. A claim holds the key
- * while its own permits, with those of all claims before it, are no more than its `of`.
+ * Part of a key that one acquisition wants: `permits` out of `of`. The claims to a key form a line in order of arrival.
+ * A claim holds the key while its permits and those of all claims before it add up to at most its `of`.
  */
 export interface Claim {
   readonly permits: number;
   readonly of: number;
 }
 
-/** Claim that is not exclusive, as events, errors and readings show it. */
+/** Claim that is not exclusive, in the form for events, errors and readings. */
 export type Share =
   { readonly mode: 'shared' } | { readonly mode: 'permits'; readonly permits: number; readonly limit: number };
 
-const ALL = 2 ** 31 - 1;
+const ALL_PERMITS = 2 ** 31 - 1;
 
 /** Claim to all of the key. */
-export const EXCLUSIVE: Claim = { permits: ALL, of: ALL };
+export const EXCLUSIVE: Claim = { permits: ALL_PERMITS, of: ALL_PERMITS };
 /** Claim of a reader, which fits beside every other reader. */
-export const SHARED: Claim = { permits: 1, of: ALL };
+export const SHARED: Claim = { permits: 1, of: ALL_PERMITS };
 
-/** Largest `limit` of any backend. Owners' names have room for its digits. */
+/** Largest `limit` of any backend. */
 export const MAX_PERMITS = 10_000;
 
-/** Options by which a caller says what it wants of a key, see `TryAcquireOptions`. */
+/** Options of a call that determine its claim, see `TryAcquireOptions`. */
 interface ClaimOptions {
   readonly mode?: 'exclusive' | 'shared';
   readonly limit?: number;
@@ -35,45 +35,45 @@ export function claimFor({ mode, limit, permits = 1 }: ClaimOptions): Claim {
 
 const SUFFIX_PATTERN = /~(?:s|(?<permits>[1-9]\d{0,4})-(?<of>[1-9]\d{0,4}))$/u;
 
-/** Returns the end of an owner's name that tells its claim, so that no store needs a field for it. */
-export function suffixOf({ mode, limit, permits = 1 }: ClaimOptions): string {
+/** Returns the end of an owner's name, which encodes the claim, so that stores need no field for it. */
+export function ownerSuffixOf({ mode, limit, permits = 1 }: ClaimOptions): string {
   if (limit !== undefined) return `~${permits}-${limit}`;
   return mode === 'shared' ? '~s' : '';
 }
 
-/** Returns the claim of an owner. A name that tells none wants all, so that no other owner gets in beside it. */
+/** Returns the claim that an owner's name encodes. A name without one is exclusive. */
 export function claimOf(owner: string): Claim {
-  const found = SUFFIX_PATTERN.exec(owner);
-  if (!found) return EXCLUSIVE;
-  const { permits, of } = found.groups ?? {};
+  const match = SUFFIX_PATTERN.exec(owner);
+  if (!match) return EXCLUSIVE;
+  const { permits, of } = match.groups ?? {};
   return permits === undefined ? SHARED : { permits: Number(permits), of: Number(of) };
 }
 
-/** Returns whether `owner` wants all of a key. */
+/** Returns whether the claim of `owner` is exclusive. */
 export function isExclusive(owner: string): boolean {
   return !SUFFIX_PATTERN.test(owner);
 }
 
-/** Returns whether `claim` holds the key behind the claims `before` it. */
+/** Returns whether `claim` holds the key when the claims `before` are ahead of it in line. */
 export function fits(claim: Claim, before: Iterable<Claim>): boolean {
-  let taken = claim.permits;
-  for (const { permits } of before) taken += permits;
-  return taken <= claim.of;
+  let permitCount = claim.permits;
+  for (const { permits } of before) permitCount += permits;
+  return permitCount <= claim.of;
 }
 
-/** Returns whether a holder of `held` may do work that needs `wanted`. */
-export function covers(held: Claim, wanted: Claim): boolean {
-  if (held.permits === ALL) return true;
-  return held.of === wanted.of && held.permits >= wanted.permits;
+/** Returns whether a call tree with `heldClaim` may run work that needs `wantedClaim`. */
+export function covers(heldClaim: Claim, wantedClaim: Claim): boolean {
+  if (heldClaim.permits === ALL_PERMITS) return true;
+  return heldClaim.of === wantedClaim.of && heldClaim.permits >= wantedClaim.permits;
 }
 
-/** Returns the claim as events show it, or `undefined` for an exclusive one. */
+/** Returns the claim in the form for events, or `undefined` for an exclusive one. */
 export function shareOf({ permits, of }: Claim): Share | undefined {
-  if (permits === ALL) return undefined;
-  return of === ALL ? { mode: 'shared' } : { mode: 'permits', permits, limit: of };
+  if (permits === ALL_PERMITS) return undefined;
+  return of === ALL_PERMITS ? { mode: 'shared' } : { mode: 'permits', permits, limit: of };
 }
 
-/** Returns the claim as a property of an event or a reading. An exclusive claim has none. */
+/** Returns an object to spread into an event or a reading: `{ share }`, or `{}` for an exclusive claim. */
 export function shareProperty(claim: Claim): { readonly share?: Share } {
   const share = shareOf(claim);
   return share ? { share } : {};

@@ -1,4 +1,4 @@
-/** Returns an error in words. A failure to connect to `localhost` has no message, but an error for each address. */
+/** Returns the message of an error. A failed connection to `localhost` has none, but an error for each address. */
 export function errorText(error: unknown): string {
   const { message, errors }: { message?: unknown; errors?: unknown } = Object(error);
   if (message === '' && Array.isArray(errors)) return errors.map(errorText).join('; ');

@@ -3,7 +3,7 @@ import type { Holder } from './holder.js';
 
 const BRAND = Symbol.for('nestjs-distributed-lock/error');
 
-/** Base of every error of this library. `code` is stable and fit for comparison; the message is for people. */
+/** Base of every error of this library. `code` is stable, for programs; the message is for people. */
 export abstract class LockError extends Error {
   abstract readonly code: string;
   /** Name of the class, written out because bundlers may shorten the names of classes. */
@@ -11,7 +11,7 @@ export abstract class LockError extends Error {
 
   constructor(
     message: string,
-    /** Key concerned, or an empty text for an error without one. */
+    /** Key that the error is about, or an empty text. */
     readonly key: string,
     options?: { readonly cause?: unknown },
   ) {
@@ -19,7 +19,7 @@ export abstract class LockError extends Error {
   }
 }
 
-/** The key is held: trying again later makes sense. Nothing stays behind. */
+/** The key is held, and may be free later. Nothing of the request stays on the server. */
 export class LockTimeoutError extends LockError {
   override readonly name = 'LockTimeoutError';
   readonly code = 'LOCK_TIMEOUT';
@@ -34,10 +34,10 @@ export class LockTimeoutError extends LockError {
 }
 
 function timeoutMessage(key: string, waitMs: number, holder: Holder | undefined): string {
-  const by = holder ? ` by ${holder.label ?? holder.host} (pid ${holder.pid})` : '';
+  const heldBy = holder ? ` by ${holder.label ?? holder.host} (pid ${holder.pid})` : '';
   return waitMs === 0
-    ? `${quote(key)} is held${by}, and waitMs is 0`
-    : `${quote(key)} is still held${by} after ${Math.round(waitMs)} ms`;
+    ? `${quote(key)} is held${heldBy}, and waitMs is 0`
+    : `${quote(key)} is still held${heldBy} after ${Math.round(waitMs)} ms`;
 }
 
 export type LossReason = 'expired' | 'revoked' | 'max-hold' | 'shutdown';
@@ -51,7 +51,7 @@ const LOSS_MESSAGES: Record<LockLostError['reason'], string> = {
   shutdown: 'ended because the lock service was closed, as it is when its application shuts down',
 };
 
-/** The lock ended before the work did. Only the fencing token protects what the work has written since. */
+/** The lock ended before the work did. Only the fencing token protects against later writes of the work. */
 export class LockLostError extends LockError {
   override readonly name = 'LockLostError';
   readonly code = 'LOCK_LOST';
@@ -65,7 +65,9 @@ export class LockLostError extends LockError {
   }
 }
 
-/** The backend gave no usable answer: the holder is unknown. The request is undone in the background. */
+/**
+ * The backend gave no usable answer. It is unknown whether the key is held. The request is undone in the background.
+ */
 export class LockBackendError extends LockError {
   override readonly name = 'LockBackendError';
   readonly code = 'LOCK_BACKEND';
@@ -82,7 +84,7 @@ export class LockBackendError extends LockError {
   }
 }
 
-/** The lock service is stopped and gives out no locks. Nothing stays behind; another process may serve the caller. */
+/** The lock service is stopped and grants no locks. Another process may serve the caller. */
 export class LockShutdownError extends LockError {
   override readonly name = 'LockShutdownError';
   readonly code = 'LOCK_SHUTDOWN';
@@ -93,14 +95,14 @@ export class LockShutdownError extends LockError {
   }
 }
 
-/** Wait of a call tree that holds keys for another one. */
+/** Wait of a call tree for a key while it holds other keys. */
 export interface LockWait {
-  /** Keys that it holds, innermost first. */
+  /** Keys that the call tree holds, innermost first. */
   readonly held: readonly string[];
   readonly wanted: string;
 }
 
-/** This call tree would wait for itself: it holds the key, or a key that the holder waits for. */
+/** This call tree would wait for itself: it holds `wanted`, or a key for which the holder of `wanted` waits. */
 export class LockDeadlockError extends LockError {
   override readonly name = 'LockDeadlockError';
   readonly code = 'LOCK_DEADLOCK';
@@ -109,16 +111,16 @@ export class LockDeadlockError extends LockError {
     /** Keys that this call tree holds, innermost first. */
     readonly held: readonly string[],
     readonly wanted: string,
-    /** Waits of other call trees in this process, from the holder of `wanted` to one that waits for this tree. */
+    /** Waits of other call trees in this process: from the holder of `wanted` to a tree that waits for this one. */
     readonly others: readonly LockWait[] = [],
-    /** Words for the part of `wanted` that the tree has, and for the greater part that it asks for. */
+    /** Descriptions of the claim to `wanted` that the tree has, and of the stronger claim that it asks for. */
     upgrade?: { readonly has: string; readonly asks: string },
   ) {
-    super(messageOf(held, wanted, others, upgrade), wanted);
+    super(deadlockMessage(held, wanted, others, upgrade), wanted);
   }
 }
 
-function messageOf(
+function deadlockMessage(
   held: readonly string[],
   wanted: string,
   others: readonly LockWait[],
@@ -152,7 +154,7 @@ function circleMessage(wanted: string, others: readonly LockWait[]): string {
   );
 }
 
-/** A protected resource has seen a newer fencing token: this holder is a former one. Nothing was written. */
+/** A protected resource has seen a newer fencing token, so that this holder's lock is over. Nothing was written. */
 export class StaleFenceError extends LockError {
   override readonly name = 'StaleFenceError';
   readonly code = 'LOCK_STALE_FENCE';
@@ -170,14 +172,14 @@ export class StaleFenceError extends LockError {
   }
 }
 
-/** A setting or a request can never work. Thrown where it is given, not at first use. */
+/** A setting or a request that can never work. It is thrown as early as possible, not at first use. */
 export class LockConfigurationError extends LockError {
   override readonly name = 'LockConfigurationError';
   readonly code = 'LOCK_CONFIGURATION';
 
   constructor(
     message: string,
-    /** Name of the option, or `key` for a key that is refused. */
+    /** Name of the wrong option, or `key` for a wrong key. */
     readonly option: string,
     key = '',
   ) {
@@ -186,8 +188,8 @@ export class LockConfigurationError extends LockError {
 }
 
 /**
- * Other writers changed the same rows first, each time. Nothing was written, and trying again later makes sense. It is no
- * `LockError`, because no lock is held.
+ * Other writers changed the same rows first, in each attempt. Nothing was written, and a later attempt may succeed. It
+ * is no `LockError`, because no lock is held.
  */
 export class OptimisticConflictError extends Error {
   readonly code = 'OPTIMISTIC_CONFLICT';
@@ -218,8 +220,8 @@ interface ErrorsByCode {
 }
 
 /**
- * Returns whether `error` is a `LockError`, or the error of this library with the `code`. Unlike `instanceof` it knows the
- * errors of another copy of the package in the process, too.
+ * Returns whether `error` is a `LockError`, or with `code`, whether it is this library's error with that code. Unlike
+ * `instanceof` it recognizes errors of another copy of the package, too.
  */
 export function isLockError(error: unknown): error is LockError;
 export function isLockError<Code extends keyof ErrorsByCode>(error: unknown, code: Code): error is ErrorsByCode[Code];
@@ -228,14 +230,14 @@ export function isLockError(error: unknown, code?: string): boolean {
   return code === undefined ? error[BRAND] === 'LockError' : 'code' in error && error.code === code;
 }
 
-/** A request was not sent and never will be, so nothing of it can stay behind on the server. */
+/** A request was not sent and never will be, so that it needs no clean-up on the server. */
 export class NotSentError extends Error {
   readonly failureKind = 'silent';
 }
 
 const MAX_QUOTED_LENGTH = 200;
 
-/** Returns a key as messages show it: in quotes, with control characters escaped, and cut to the length of a line. */
+/** Returns a key for a message: in quotes, with control characters escaped, and shortened. */
 export function quote(key: string): string {
   return JSON.stringify(key.length > MAX_QUOTED_LENGTH ? `${key.slice(0, MAX_QUOTED_LENGTH)}…` : key);
 }

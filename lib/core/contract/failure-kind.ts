@@ -1,12 +1,12 @@
 import { isLockError } from './errors.js';
 
 /**
- * Kind of a store's failure, which says what can be done about it:
+ * Kind of a store's failure, which decides how the core reacts:
  *
- * - `value`: the server is well and refuses this caller's key, right or value. Asking again brings the same answer, so the
- *   caller is told at once.
- * - `elsewhere`: the server is well, and another one has to be asked, such as the new primary.
- * - `refuses`: the server answers and carries nothing out.
+ * - `value`: the server works, but refuses this caller's key, value or access right. Another attempt would get the same
+ *   answer, so that the caller gets the error at once.
+ * - `elsewhere`: the server works, but another server has to be asked, such as the new primary.
+ * - `refuses`: the server answers, but does not carry out the request.
  * - `silent`: no answer came, or there is no connection.
  */
 export type FailureKind = 'value' | 'elsewhere' | 'refuses' | 'silent';

@@ -1,19 +1,19 @@
-/** Health of a backend. `idle`: no request was sent to it yet. */
+/** Health of a backend. `idle`: no request was sent to the backend yet. */
 export interface BackendHealth {
   readonly status: 'up' | 'down' | 'idle';
   /** Description of the trouble, or advice for an operator. Never contains a secret. */
   readonly detail?: string;
-  /** Health of each server, where there are several and any of them may fail. */
+  /** Health of each server, where the backend has several. */
   readonly nodes?: readonly NodeHealth[];
 }
 
-/** Source of a backend's health, which it knows without a request. See `ReportedHealth`. */
+/** Health of a backend, known without a request, and its changes. See `ReportedHealth`. */
 export interface HealthSource {
   readonly current: BackendHealth;
   /**
    * Calls `listener` on every change of the status, or of a node's, until the returned function is called. `down` puts
-   * every hold in jeopardy that is renewed. `up` has every hold renewed at once, so that a lease lost in a restart is
-   * told within a round trip.
+   * every renewed hold in jeopardy. `up` renews every hold at once, so that a lease lost in a restart is noticed within
+   * a round trip.
    */
   onChange(listener: (health: BackendHealth) => void): () => void;
 }
@@ -23,7 +23,7 @@ export interface NodeHealth extends Omit<BackendHealth, 'nodes'> {
   readonly name: string;
 }
 
-/** Health that a store reports as it learns of it, for health pages and for the renewal of leases. */
+/** Health that a store updates by calls of `report`. */
 export class ReportedHealth {
   #status: BackendHealth['status'] = 'idle';
   #trouble: string | undefined;
@@ -36,13 +36,13 @@ export class ReportedHealth {
   }
 
   report(status: BackendHealth['status'], trouble?: string): void {
-    const changed = status !== this.#status;
+    const hasChanged = status !== this.#status;
     this.#status = status;
     this.#trouble = trouble;
-    if (changed) for (const listener of this.#listeners) listener(this.current);
+    if (hasChanged) for (const listener of this.#listeners) listener(this.current);
   }
 
-  /** Notes what an operator should change about `topic`. `undefined` ends that advice. */
+  /** Sets the advice to operators about `topic`, or removes it with `undefined`. */
   setAdvice(topic: string, advice: string | undefined): void {
     if (advice === undefined) this.#advice.delete(topic);
     else this.#advice.set(topic, advice);

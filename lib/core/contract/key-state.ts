@@ -1,25 +1,25 @@
 import type { Share } from './claim.js';
 import type { Holder } from './holder.js';
 
-/** Owner that waits for a key, as far as the server knows. It may stand for several callers of one process. */
+/** Owner that waits for a key, as far as the server knows. Several callers of one process may wait by one owner. */
 export interface KeyWaiter extends Partial<Holder> {
   readonly owner: string;
-  /** Part of the key that it wants, told by `LockService.look`. Absent: all of it. */
+  /** Part of the key that the owner wants. `LockService.look` adds it. Absent: all of the key. */
   readonly share?: Share;
 }
 
 /** Owner that has a key, as far as the server knows. */
 export interface KeyHolder extends KeyWaiter {
   /**
-   * Fencing token. A store tells the lease's; `LockService.look` tells that of the first holder of the lease, to which each
-   * hand-off within the process adds one. Absent where the server does not keep it.
+   * Fencing token. A store returns the lease's, and `LockService.look` returns that of the lease's first caller; each
+   * hand-off adds one. Absent where the server does not store it.
    */
   readonly fencingToken?: bigint;
   /** Milliseconds until the lease ends. Absent where it ends with a session or a connection. */
   readonly leftMs?: number;
 }
 
-/** State of a key on the server, by one reading. */
+/** State of a key on the server, from one reading. */
 export interface LeaseState {
   /** Absent: the key is free. */
   readonly holder?: KeyHolder;
@@ -29,7 +29,7 @@ export interface LeaseState {
   readonly waiters?: readonly KeyWaiter[];
 }
 
-/** State of a key, as `LockService.look` tells it. */
+/** Result of `LockService.look`. */
 export interface KeyState extends LeaseState {
   /** Key without the namespace. */
   readonly key: string;

@@ -1,41 +1,44 @@
 import { LockConfigurationError, quote } from './errors.js';
 
-/** Maximum length of a key. Every backend takes one as it is or hashes it; a longer key is a mistake or an attack. */
+/**
+ * Maximum length of a key. Backends hash keys that are too long for their server; a longer key is a mistake or an
+ * attack.
+ */
 const MAX_KEY_BYTES = 4096;
 
 /**
- * Refuses keys that two backends could compare differently. Every other text is a key: blanks, line breaks, `*`, slashes
- * and all of Unicode, compared byte by byte (NFC and NFD differ).
- * @throws LockConfigurationError
+ * Accepts every well-formed text, such as blanks, line breaks, `*` and slashes. Keys are compared byte by byte, so that
+ * NFC and NFD differ.
+ * @throws LockConfigurationError for an empty, long or malformed key, and for another type
  */
 export function assertKey(key: unknown): asserts key is string {
-  if (typeof key !== 'string') throw refused(`a lock key must be a string, not ${describe(key)}`);
-  if (key === '') throw refused('a lock key must not be empty: every caller would share one lock');
+  if (typeof key !== 'string') throw createKeyError(`a lock key must be a string, not ${describeType(key)}`);
+  if (key === '') throw createKeyError('a lock key must not be empty: every caller would share one lock');
   if (key.length > MAX_KEY_BYTES || (key.length * 3 > MAX_KEY_BYTES && Buffer.byteLength(key) > MAX_KEY_BYTES)) {
-    throw refused(
+    throw createKeyError(
       `a lock key may have ${MAX_KEY_BYTES} bytes of UTF-8, this one has ${Buffer.byteLength(key)}: ${quote(key)}`,
     );
   }
   if (!key.isWellFormed()) {
-    throw refused(
+    throw createKeyError(
       `a lock key must be well-formed Unicode; ${quote(key)} has a lone surrogate, which UTF-8 cannot keep`,
     );
   }
 }
 
-/** Identifiers and numbers in keys without a template. */
+/** UUIDs and numbers, by which keys of one class differ. */
 const NUMBERS_PATTERN = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|\d+/giu;
 
-/** Returns a name that many keys share: the key with `*` for each number. */
+/** Returns the class of a key: the key with `*` for each UUID and number. */
 export function keyClass(key: string): string {
   return key.replaceAll(NUMBERS_PATTERN, '*');
 }
 
-function refused(message: string): LockConfigurationError {
+function createKeyError(message: string): LockConfigurationError {
   return new LockConfigurationError(message, 'key');
 }
 
-function describe(value: unknown): string {
+function describeType(value: unknown): string {
   if (value === null) return 'null';
   return Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : typeof value;
 }

@@ -4,9 +4,9 @@ import type { Holder, HolderMetadata } from './holder.js';
 import type { LeaseState } from './key-state.js';
 
 /**
- * Promise that a holder may rely on. `consensus`: a majority of servers remembers a grant. `durable`: one server's disk
- * does. `best-effort`: a restart, an eviction or a failover may let a second holder in, and only the fencing token
- * protects then.
+ * Guarantee that a granted key has one holder. `consensus`: a majority of servers stores the grant. `durable`: one
+ * server stores it on disk. `best-effort`: a restart, an eviction or a failover may let a second holder in, and only
+ * the fencing token protects then.
  */
 export type Guarantee = 'consensus' | 'durable' | 'best-effort';
 
@@ -16,40 +16,40 @@ export interface TtlLimits {
   readonly maxMs: number;
 }
 
-/** Facts about a store's server that the core needs. A store leaves out those with the default value. */
+/** Properties of a store's server that the core needs. A store leaves out those with the default value. */
 export interface StoreTraits {
-  /** Limits of `ttlMs`. Other values are refused where they are given, by `LockConfigurationError`. @default no limits */
+  /** Limits of `ttlMs`. Other values are refused by a `LockConfigurationError`. @default no limits */
   readonly ttlLimits?: TtlLimits;
   /** Whether requests for the same key are carried out in the order of the calls. @default false */
   readonly keepsOrder?: boolean;
   /**
-   * Event that ends the lease of a holder that renews it no more. `session`: the end of its process' session, which all its
-   * leases share. The core releases a single lease that is not renewed. `connection`: the same, and a crash ends it at
-   * once.
-   * @default 'ttl', each lease by itself
+   * Event that ends the leases of a crashed holder. `ttl`: each lease ends with its own TTL. `session`: all leases end
+   * with the session of the process, and the core releases a single lease that is not renewed. `connection`: as
+   * `session`, which ends at once with the connection.
+   * @default 'ttl'
    */
   readonly endsWith?: 'ttl' | 'session' | 'connection';
   /**
-   * Largest `limit` of permits. With it the store keeps several holders of a key, by the claims that the owners' names tell,
-   * see `claimOf`. A claim holds the key while it fits behind the claims before it, see `fits`.
-   * @default one holder a key; more are refused where they are asked for
+   * Largest `limit` of permits, for a store that keeps several holders of a key. Owners' names contain the claims, see
+   * `claimOf`. A claim holds the key while `fits` is true for the claims before it.
+   * @default one holder a key; shared modes and limits are refused
    */
   readonly maxPermits?: number;
   /**
-   * Whether owners are compared in one step and written in the next: for a moment two may be told that a key is theirs.
-   * @default false
+   * Whether the server compares owners in one step and writes in the next, so that two owners may be granted a key for
+   * a moment. @default false
    */
   readonly writesUncompared?: boolean;
   /**
-   * Milliseconds that each waiter adds to the pause of all waiters between two questions, up to five seconds. A store that
-   * many ask has to answer the holders of its keys, too. @default 0
+   * Milliseconds that each waiter adds to the pause between two questions of all waiters, up to five seconds. It leaves
+   * the server time for the requests of holders. @default 0
    */
   readonly pollMsPerWaiter?: number;
 }
 
 /**
- * All that the core asks of a server: "write if absent, with a time to live", or its equivalent. `LockBackend` adds waiting,
- * lost replies, late replies and giving up.
+ * Interface of the core to a server that can "write if absent, with a time to live", or the equivalent. `LockBackend`
+ * adds waiting, and handles lost replies, late replies and cancellations.
  */
 export interface LeaseStore {
   /** Name in errors, events and metrics: `redis`, `zookeeper`. */
@@ -57,68 +57,69 @@ export interface LeaseStore {
   readonly guarantee: Guarantee;
   readonly traits?: StoreTraits;
   /**
-   * Looks for what can never work, such as a table that is missing. Called once when an application starts, and nothing
-   * depends on it. Must settle within a bounded time.
-   * @throws LockConfigurationError; any other error when the backend cannot answer now, which `health` shows
+   * Checks settings on the server, such as whether a table exists. Called once when an application starts; the other
+   * methods must work without it. Must settle within a bounded time.
+   * @throws LockConfigurationError for a wrong setting; any other error when the server cannot answer now
    */
   start?(): Promise<void>;
   /**
-   * Grants the key to `owner` if it is free, in one atomic step. Asking again with the same owner succeeds, with a full
-   * `ttlMs` and the same token, or a greater one. Must settle within a
-   * bounded time, also on a server that does not answer.
+   * Grants the key to `owner` if it is free, in one atomic step. A second call by the holder succeeds, with a full
+   * `ttlMs` and the same token or a greater one. Must settle within a bounded time, also on a server that does not
+   * answer.
    */
   tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata, asker?: Asker): Promise<LeaseAttempt>;
-  /** Resolves to whether `owner` has the key for another `ttlMs`. Never grants it anew. */
+  /** Resolves to whether `owner` still has the key, and has it for another `ttlMs`. Never grants the key anew. */
   renew(key: string, owner: string, ttlMs: number): Promise<boolean>;
-  /** Releases the key and resolves to whether it was `owner`'s. A store that queues takes `owner` out of the queue, too. */
+  /** Releases the key and resolves to whether `owner` had it. A store with a queue removes `owner` from it, too. */
   release(key: string, owner: string): Promise<boolean>;
   /**
-   * Resolves to whether the server keeps `key` for `owner` now, by one reading that changes nothing and sees all earlier
-   * decisions. Sequencers need it; they come from outside, so both arguments may be anything.
+   * Resolves to whether `owner` has `key` now, by one consistent reading that changes nothing. Sequencers need it. They
+   * come from untrusted senders, so that both arguments may be any text.
    */
   isHeldBy?(key: string, owner: string): Promise<boolean>;
   /**
-   * Resolves to the holders of `key` and its waiters, by one reading that changes nothing. Operators and readers of a
-   * leadership need it; without it both are refused.
+   * Resolves to the holders of `key` and its waiters, by one reading that changes nothing. Without this method
+   * `LockService.look` and readings of a leader are refused.
    */
   look?(key: string): Promise<LeaseState>;
   /**
-   * Takes `key` from `owner`, in whichever process, and resolves to whether it was `owner`'s. From now on `renew` answers
-   * `false` to that owner. Waiters are woken.
+   * Takes `key` from `owner`, in any process, wakes waiters, and resolves to whether `owner` had the key. Later calls
+   * of `renew` by that owner resolve to `false`.
    * @default `release`, where leases end with their TTL alone; else eviction is refused
    */
   evict?(key: string, owner: string): Promise<boolean>;
   /** Lists the held keys that begin with `prefix`, in any order, page by page. @default refused */
   keys?(prefix: string): AsyncIterable<readonly string[]>;
   /**
-   * Calls `wake` when `key` may have become free for `owner`, until the returned function is called. A wake-up is only a
-   * hint: a lost one costs latency, never safety. A store that queues lets watched owners queue in `tryAcquire`.
+   * Calls `wake` when `key` may have become free for `owner`, until the returned function is called. A wake-up is only
+   * a hint: a lost one costs latency, never safety. In a store with a queue `tryAcquire` adds only watched owners to
+   * it.
    */
   watch?(key: string, owner: string, wake: () => void): () => void;
   /**
-   * Calls `onChange` with a held key that may have been taken away by somebody else, or with `undefined` for any held key.
-   * That is a hint: the core then asks `isHeldBy`, or renews. A store whose leases tell by `revoked` needs none.
+   * Calls `onChange` with a held key that may have been taken from its holder, or with `undefined` if that may be any
+   * key. The core then calls `isHeldBy` or renews. A store that sets `GrantedLease.revoked` does not need this.
    */
   watchLeases?(onChange: (key: string | undefined) => void): LeaseWatch;
-  /** Closes the sessions, subscriptions and clients that it opened, never a client that it was given. Idempotent. */
+  /** Closes all sessions, subscriptions and clients that the store opened, never a client of the user. Idempotent. */
   close(): Promise<void>;
   readonly health?: HealthSource;
 }
 
-/** Caller who asks for a lease, for stores whose requests wait before they are sent. */
+/** Caller that asks for a lease, for stores whose requests may wait before they are sent. */
 export interface Asker {
-  /** Time until which the caller waits, for servers that bound a wait. Past: it does not wait. */
+  /** Time until which the caller waits, for servers that can wait. A deadline in the past means one attempt. */
   readonly deadline: Deadline;
   /**
-   * Called by the store right before it sends the request: the lease is trusted from then. `false`: the caller has given
-   * up, and the store rejects with `NotSentError` instead.
+   * Called by the store right before it sends the request, because the lease is trusted from that time. Returns `false`
+   * if the caller has given up; the store then sends nothing and rejects with `NotSentError`.
    */
   onSend(): boolean;
 }
 
 /** Watch over the leases of a store. */
 export interface LeaseWatch {
-  /** Whether the store watches an exclusive lease from its first renewal on. The core then sends that one soon after the grant. */
+  /** Whether the store watches an exclusive lease once it is renewed. The core then renews it soon after the grant. */
   readonly isActive: boolean;
   /** Ends the watch, for a store that outlives the service. Idempotent. */
   end?(): void;
@@ -126,22 +127,22 @@ export interface LeaseWatch {
 
 export type LeaseAttempt = GrantedLease | RefusedLease;
 
-/** Answer that the key is the owner's. */
+/** Answer that the owner has the key. */
 export interface GrantedLease {
   readonly acquired: true;
-  /** Number that grows with every acquisition of the key, below 2^52: the core appends eleven bits for hand-offs. */
+  /** Number below 2^52 that grows with every acquisition of the key. The core appends eleven bits for hand-offs. */
   readonly fencingToken: bigint;
   /** Milliseconds for which the lease lasts after each renewal. @default the `ttlMs` that was asked for */
   readonly ttlMs?: number;
-  /** Time from which it lasts, by the monotonic clock. @default when the request was sent */
+  /** Time from which the lease lasts, by the monotonic clock. @default the time at which the request was sent */
   readonly sentAt?: number;
-  /** Signal that aborts when the server ends the lease: its session expired, its node was deleted. */
+  /** Signal that aborts when the server ends the lease, for example because its session expired. */
   readonly revoked?: AbortSignal;
   /** Object for the holder's work, such as the transaction that has the lock. */
   readonly attachment?: unknown;
   /**
    * Commits what the work did through `attachment`, before the release. A rejection fails the work. A lease with this
-   * method is never handed on to the next caller.
+   * method is never handed to the next caller.
    */
   complete?(): Promise<void>;
 }
@@ -149,14 +150,14 @@ export interface GrantedLease {
 /** Answer that the key is held. */
 export interface RefusedLease {
   readonly acquired: false;
-  /** Milliseconds until the holder's lease ends, when the store knows it. */
+  /** Milliseconds until the holder's lease ends, or `null` when the store does not know. */
   readonly retryAfterMs: number | null;
   readonly holder?: Holder;
   /**
-   * Reason why the store could not ask yet for a watched owner, such as a pool with no free connection. The store asks as
-   * soon as it can and wakes the caller, who waits on. A caller whose time is up is told this reason.
+   * The reason why the store could not ask its server yet for a watched owner, such as a pool with no free connection.
+   * The store asks and wakes the caller as soon as it can. At the caller's deadline this becomes the error.
    */
   readonly obstacle?: Error;
-  /** Whether the owner stays in the store's queue though it does not watch, and has to be released. */
+  /** Whether the owner is in the store's queue without a `watch`, and therefore has to be released. */
   readonly staysInLine?: boolean;
 }

@@ -6,7 +6,7 @@ import type { Lease } from '../leasing/lease.js';
 import type { HandOffOptions } from '../options/hand-off-options.js';
 import type { ResolvedOptions } from '../options/lock-options.js';
 import { TimerWheel } from '../time/timer-wheel.js';
-import { isExhausted } from '../turns/hand-off-limits.js';
+import { areHandOffsExhausted } from '../turns/hand-off-limits.js';
 import { haveSameRequest, slotOf } from '../turns/slot.js';
 import type { Turns } from '../turns/turns.js';
 import { runOutsideLocks } from './call-tree.js';
@@ -75,7 +75,7 @@ export class Holds {
     const hold = new Hold(key, options, this.#listener, watchdog);
     if (hold.isShared) {
       this.#joinable.add(hold);
-      this.turns.share(hold.slot, (waiter) => this.#joinable.tryJoin(hold, waiter), hold);
+      this.turns.shareTurn(hold.slot, (waiter) => this.#joinable.tryJoin(hold, waiter), hold);
     }
     return this.#register(hold);
   }
@@ -169,7 +169,7 @@ export class Holds {
 
   #handOffOrRelease(hold: Hold, keepClosedMs = hold.closedAfterReleaseMs): Promise<void> {
     if (!this.#canHandOffToNext(hold)) return runOutsideLocks(() => this.#release(hold, keepClosedMs));
-    this.turns.pass(hold.slot, hold);
+    this.turns.passTurn(hold.slot, hold);
     return RESOLVED_PROMISE;
   }
 
@@ -181,7 +181,9 @@ export class Holds {
     const areOptionsCompatible =
       haveSameRequest(next, options) && next?.watchdog === true && options.watchdog && options.minHoldMs === 0;
     if (!areOptionsCompatible || !hold.canBeHandedOff) return false;
-    if (!isExhausted(this.handOffLimits, watchdog.lease, handOff, this.service.clock.now() - watchdog.grantedAt))
+    if (
+      !areHandOffsExhausted(this.handOffLimits, watchdog.lease, handOff, this.service.clock.now() - watchdog.grantedAt)
+    )
       return true;
     this.turns.markToYield(slot);
     return false;
@@ -196,8 +198,8 @@ export class Holds {
   }
 
   #endTurn({ isShared, slot }: Hold): void {
-    if (isShared) this.turns.endShared(slot);
-    else this.turns.end(slot);
+    if (isShared) this.turns.endSharedTurn(slot);
+    else this.turns.endTurn(slot);
   }
 
   #abandonIfPresent(hold: Hold): void {

@@ -1,6 +1,6 @@
 import type { ResolvedOptions } from '../options/lock-options.js';
 import type { HandOffOptions } from '../options/hand-off-options.js';
-import { isExhausted } from '../turns/hand-off-limits.js';
+import { areHandOffsExhausted } from '../turns/hand-off-limits.js';
 import { haveSameRequest } from '../turns/slot.js';
 import type { Hold } from './hold.js';
 
@@ -31,7 +31,14 @@ export class JoinableHolds {
   tryJoin(hold: Hold, options: ResolvedOptions): boolean {
     if (!canJoin(hold, options)) return false;
     const { watchdog, listener } = hold;
-    if (isExhausted(this.limits, watchdog.lease, hold.joinCount, listener.service.clock.now() - watchdog.grantedAt))
+    if (
+      areHandOffsExhausted(
+        this.limits,
+        watchdog.lease,
+        hold.joinCount,
+        listener.service.clock.now() - watchdog.grantedAt,
+      )
+    )
       return false;
     hold.join();
     return true;

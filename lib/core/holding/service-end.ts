@@ -79,7 +79,7 @@ export class ServiceEnd {
     this.#isDraining = true;
     void this.parts.leaderships.end();
     if (turns.isBusy && graceMs > 0) {
-      await settlesWithin(service.clock, graceMs, Promise.race([turns.idle(), this.#graceEndPromise]));
+      await settlesWithin(service.clock, graceMs, Promise.race([turns.untilIdle(), this.#graceEndPromise]));
     }
     return !turns.isBusy;
   }
@@ -100,7 +100,7 @@ export class ServiceEnd {
 
   /** Rejects all callers that wait for a turn or for the backend. */
   #rejectWaiters(reason: unknown): void {
-    this.parts.turns.rejectAll(reason);
+    this.parts.turns.rejectWaiters(reason);
     this.parts.service.backend.rejectAll(reason);
   }
 
@@ -111,7 +111,7 @@ export class ServiceEnd {
     if (leftMs === 0) return this.#close(withinMs);
     this.parts.stopFollowingHealth?.();
     // The backend is closed after the work, because the end of a session would free the keys that the work needs.
-    settlesWithin(clock, leftMs, this.parts.turns.idle())
+    settlesWithin(clock, leftMs, this.parts.turns.untilIdle())
       .then(() => backend.close())
       .catch(() => undefined);
     observers.endStreams();

@@ -105,13 +105,13 @@ export class OptionResolver {
 
   /** Returns all options of a call, frozen. A call that is given the result need not resolve it again. */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    const resolved = Object.freeze({ ...this.of(options) });
+    const resolved = Object.freeze({ ...this.resolveOnce(options) });
     this.#checked.set(resolved, resolved);
     return resolved;
   }
 
   /** Returns all options of a call. */
-  of(options?: AcquireOptions): Readonly<ResolvedOptions> {
+  resolveOnce(options?: AcquireOptions): Readonly<ResolvedOptions> {
     if (options === undefined) return this.defaults;
     return this.#checked.get(options) ?? this.#resolve(options, this.defaults);
   }

@@ -1,40 +1,40 @@
 import { LockHandle } from '../holding/lock-handle.js';
 import { AbortListener } from '../time/abort-listener.js';
 
-/** Locks of several keys, taken together and released together. Made by `LockService` only. */
+/** Locks of several keys that were taken together and are released together. Only `LockService` creates one. */
 export class LockSet implements AsyncDisposable {
-  #loss: AbortController | undefined;
-  /** Listeners to the locks' signals. A lock that was re-entered outlives the set, and must not keep it. */
+  #lossController: AbortController | undefined;
+  /** Listeners to the locks' signals. They are removed at the end, because a re-entered lock outlives the set. */
   readonly #listeners: AbortListener[] = [];
 
   /** @internal */
   constructor(
-    /** Locks sorted by key. Each has a fencing token of its own; tokens of different keys cannot be compared. */
+    /** Locks sorted by key. Each has its own fencing token; tokens of different keys cannot be compared. */
     readonly locks: readonly LockHandle[],
   ) {}
 
-  /** Signal that aborts with the `LockLostError` of the first lock that can no longer be trusted, not by a release. */
+  /** Signal that aborts with the `LockLostError` of the first lost lock. A release does not abort it. */
   get signal(): AbortSignal {
-    const lost = (this.#loss ??= this.#listen());
+    const controller = (this.#lossController ??= this.#listenForLosses());
     // Reading a signal aborts it if a blocked event loop has cost its lock.
     for (const lock of this.locks) void lock.signal;
-    return lost.signal;
+    return controller.signal;
   }
 
-  /** Whether all locks are held, exact now, see `LockHandle.isHeld`. */
+  /** Whether all locks are held at this moment, see `LockHandle.isHeld`. */
   get isHeld(): boolean {
     return this.locks.every(({ isHeld }) => isHeld);
   }
 
-  /** @throws LockLostError when one of the locks is lost. A released set throws nothing. */
+  /** @throws LockLostError when one of the locks is lost. Does not throw after a release. */
   throwIfLost(): void {
     for (const lock of this.locks) lock.throwIfLost();
   }
 
-  /** Runs `work` as the call tree that has these locks, see `LockHandle.run`; `currentLocks()` has them all. */
+  /** Runs `work` in a call tree that has these locks, see `LockHandle.run`. */
   run<T>(work: () => T): T {
-    const inside = this.locks.reduceRight<() => T>((inner, lock) => () => lock.run(inner), work);
-    return inside();
+    const runInside = this.locks.reduceRight<() => T>((inner, lock) => () => lock.run(inner), work);
+    return runInside();
   }
 
   /** @internal Whether there is anything for `complete` to do. */
@@ -47,7 +47,7 @@ export class LockSet implements AsyncDisposable {
     for (const lock of this.locks.toReversed()) if (lock.needsCompletion) await lock.complete();
   }
 
-  /** Releases all, the last lock first. Never rejects, see `LockHandle.release`. A second call does nothing. */
+  /** Releases all locks, the last one first. Never rejects, see `LockHandle.release`. A second call does nothing. */
   async release(): Promise<void> {
     this.unlisten();
     await Promise.all(this.locks.toReversed().map((lock) => lock.release()));
@@ -57,18 +57,18 @@ export class LockSet implements AsyncDisposable {
     return this.release();
   }
 
-  /** @internal Stops listening: from now on `signal` does not abort. */
+  /** @internal Stops listening to the locks, so that `signal` aborts no more. */
   unlisten(): void {
     for (const listener of this.#listeners.splice(0)) listener.end();
   }
 
-  #listen(): AbortController {
-    const lost = new AbortController();
+  #listenForLosses(): AbortController {
+    const controller = new AbortController();
     for (const { signal } of this.locks) {
-      const onAbort = (): void => lost.abort(signal.reason);
+      const onAbort = (): void => controller.abort(signal.reason);
       if (signal.aborted) onAbort();
       else this.#listeners.push(new AbortListener(signal, onAbort));
     }
-    return lost;
+    return controller;
   }
 }

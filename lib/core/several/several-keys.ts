@@ -9,8 +9,9 @@ import { LockSet } from './lock-set.js';
 import { type ResolvedKey, resolveKeys, type WantedKey } from './wanted-keys.js';
 
 /**
- * Takes several keys together. Free keys are taken at once, in the time of one round trip. While the caller waits for the
- * first key that is not free, it holds smaller keys only. Callers who all do this never wait for each other in a circle.
+ * Takes several keys together. Free keys are taken at once, in the time of one round trip. While the caller waits for
+ * the first key that is not free, it holds smaller keys only. Callers who all do this never wait for each other in a
+ * circle.
  */
 export class SeveralKeys {
   constructor(
@@ -21,21 +22,22 @@ export class SeveralKeys {
   /** See `LockService.acquireAll`. */
   async acquireAll(keys: readonly WantedKey[], options?: AcquireOptions): Promise<LockSet> {
     const resolved = this.locker.resolve(options);
-    const wanted = resolveKeys(keys, resolved, (each) => this.locker.resolve(each));
+    const wantedKeys = resolveKeys(keys, resolved, (each) => this.locker.resolve(each));
     const deadline = Deadline.after(resolved.waitMs, this.clock);
-    const taken: LockHandle[] = [];
+    const takenLocks: LockHandle[] = [];
     try {
-      while (taken.length < wanted.length) {
-        const rest = wanted.slice(taken.length);
-        if (rest.length > 1) taken.push(...(await new LockSet(taken).run(() => this.#takeFree(rest))));
-        const busy = wanted[taken.length];
-        if (busy) taken.push(await this.#wait(busy, deadline, new LockSet([...taken])));
+      while (takenLocks.length < wantedKeys.length) {
+        const remainingKeys = wantedKeys.slice(takenLocks.length);
+        if (remainingKeys.length > 1)
+          takenLocks.push(...(await new LockSet(takenLocks).run(() => this.#takeFreeKeys(remainingKeys))));
+        const busyKey = wantedKeys[takenLocks.length];
+        if (busyKey) takenLocks.push(await this.#waitForKey(busyKey, deadline, new LockSet([...takenLocks])));
       }
-      const set = new LockSet(taken);
+      const set = new LockSet(takenLocks);
       set.throwIfLost();
       return set;
     } catch (error) {
-      await giveUp(taken);
+      await releaseUnused(takenLocks);
       throw error;
     }
   }
@@ -50,38 +52,42 @@ export class SeveralKeys {
     return runUnderLock(set, () => work(set), this.locker.resolve(options));
   }
 
-  /** Takes the keys before the first one that is not free, and releases what was taken behind it. */
-  async #takeFree(keys: readonly ResolvedKey[]): Promise<LockHandle[]> {
+  /** Takes all keys at once, keeps those before the first key that is not free, and releases the others. */
+  async #takeFreeKeys(keys: readonly ResolvedKey[]): Promise<LockHandle[]> {
     const attempts = keys.map(({ key, options }) => this.locker.tryAcquire(key, options).catch(() => null));
-    const found = await Promise.all(attempts);
-    const busy = found.indexOf(null);
-    const free = busy < 0 ? found : found.slice(0, busy);
-    await giveUp(found.slice(free.length));
-    return free.filter((lock) => lock !== null);
+    const results = await Promise.all(attempts);
+    const busyIndex = results.indexOf(null);
+    const leadingResults = busyIndex < 0 ? results : results.slice(0, busyIndex);
+    await releaseUnused(results.slice(leadingResults.length));
+    return leadingResults.filter((lock) => lock !== null);
   }
 
   /**
-   * Waits for a key in the call tree of the locks that are taken, which a service that shuts down still lets in. The
-   * loss of one of them ends the wait: without it the work cannot begin, and the others would be kept for nothing.
+   * Waits for a key in the call tree of the locks taken before, so that a service which drains still grants it. The
+   * loss of one of these locks ends the wait, because the work could not begin.
    */
-  async #wait({ key, options }: ResolvedKey, { remainingMs }: Deadline, taken: LockSet): Promise<LockHandle> {
-    const waiting = { ...options, waitMs: remainingMs };
-    if (taken.locks.length === 0) return this.locker.acquire(key, waiting);
-    const { signal: lost } = taken;
-    const joined = options.signal ? new JoinedSignal([options.signal, lost]) : undefined;
-    const signal = joined?.signal ?? lost;
+  async #waitForKey(
+    { key, options }: ResolvedKey,
+    { remainingMs }: Deadline,
+    takenLocks: LockSet,
+  ): Promise<LockHandle> {
+    const waitOptions = { ...options, waitMs: remainingMs };
+    if (takenLocks.locks.length === 0) return this.locker.acquire(key, waitOptions);
+    const { signal: lossSignal } = takenLocks;
+    const joinedSignal = options.signal ? new JoinedSignal([options.signal, lossSignal]) : undefined;
+    const signal = joinedSignal?.signal ?? lossSignal;
     try {
-      return await taken.run(() => this.locker.acquire(key, { ...waiting, signal }));
+      return await takenLocks.run(() => this.locker.acquire(key, { ...waitOptions, signal }));
     } finally {
-      joined?.end();
-      taken.unlisten();
+      joinedSignal?.end();
+      takenLocks.unlisten();
     }
   }
 }
 
-/** Releases locks under which no work has begun: none of them stays closed. */
-async function giveUp(taken: readonly (LockHandle | null)[]): Promise<void> {
-  const locks = taken.filter((lock) => lock !== null);
+/** Releases locks under which no work has begun, so that `minHoldMs` keeps none of the keys closed. */
+async function releaseUnused(results: readonly (LockHandle | null)[]): Promise<void> {
+  const locks = results.filter((lock) => lock !== null);
   for (const lock of locks) lock.markUnused();
   await new LockSet(locks).release();
 }

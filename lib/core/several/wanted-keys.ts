@@ -4,70 +4,77 @@ import { assertKey } from '../contract/key.js';
 import { assertOptions, isObject } from '../kit/option-checks.js';
 import type { AcquireOptions, ResolvedOptions, TryAcquireOptions } from '../options/lock-options.js';
 
-/** Key with the claim to it. Without a claim the options of the call count. */
+/** Key with its own claim. Without a claim it has that of the call's options. */
 export interface KeyClaim extends Pick<TryAcquireOptions, 'mode' | 'limit' | 'permits'> {
   readonly key: string;
 }
 
-/** Key as a caller of several writes it. */
+/** Key as a caller of `acquireAll` writes it. */
 export type WantedKey = string | KeyClaim;
 
-/** Key that was checked, with all options of its acquisition. */
+/** Valid key with all options of its acquisition. */
 export interface ResolvedKey {
   readonly key: string;
   readonly options: Readonly<ResolvedOptions>;
 }
 
-type Resolve = (options?: AcquireOptions) => Readonly<ResolvedOptions>;
+type ResolveOptions = (options?: AcquireOptions) => Readonly<ResolvedOptions>;
 
-/** Returns each key once, in the one order in which all callers wait for them. @throws LockConfigurationError */
+/** Returns each key once, in the order in which all callers have to wait for keys. @throws LockConfigurationError */
 export function resolveKeys(
   keys: readonly WantedKey[],
   options: AcquireOptions | undefined,
-  resolve: Resolve,
+  resolve: ResolveOptions,
 ): readonly ResolvedKey[] {
   const input: unknown = keys;
   if (!Array.isArray(input) || input.length === 0) {
     throw new LockConfigurationError('several locks need a list of one key or more', 'keys');
   }
-  const common = resolve(options);
-  const wanted = new Map<string, ResolvedKey[]>();
-  for (const each of keys) {
-    const one = typeof each === 'string' ? { key: each, options: common } : resolveClaim(each, common, resolve);
-    assertKey(one.key);
-    const same = wanted.get(one.key);
-    if (same) same.push(one);
-    else wanted.set(one.key, [one]);
+  const commonOptions = resolve(options);
+  const resolvedByKey = new Map<string, ResolvedKey[]>();
+  for (const wantedKey of keys) {
+    const resolvedKey =
+      typeof wantedKey === 'string'
+        ? { key: wantedKey, options: commonOptions }
+        : resolveClaim(wantedKey, commonOptions, resolve);
+    assertKey(resolvedKey.key);
+    const sameKeys = resolvedByKey.get(resolvedKey.key);
+    if (sameKeys) sameKeys.push(resolvedKey);
+    else resolvedByKey.set(resolvedKey.key, [resolvedKey]);
   }
-  const sorted = [...wanted.keys()].toSorted();
-  return sorted.map((key) => strongestClaim(key, wanted.get(key) ?? []));
+  const sortedKeys = [...resolvedByKey.keys()].toSorted();
+  return sortedKeys.map((key) => findStrongestClaim(key, resolvedByKey.get(key) ?? []));
 }
 
-function resolveClaim(keyClaim: KeyClaim, common: Readonly<ResolvedOptions>, resolve: Resolve): ResolvedKey {
+function resolveClaim(
+  keyClaim: KeyClaim,
+  commonOptions: Readonly<ResolvedOptions>,
+  resolve: ResolveOptions,
+): ResolvedKey {
   if (!isObject(keyClaim) || Array.isArray(keyClaim)) assertKey(keyClaim);
   assertOptions(keyClaim, ['key', 'mode', 'limit', 'permits'], 'key');
   const { key, mode, limit, permits } = keyClaim;
-  if (mode === undefined && limit === undefined && permits === undefined) return { key, options: common };
-  const { limit: _limit, permits: _permits, ...rest } = common;
-  const claim = {
+  if (mode === undefined && limit === undefined && permits === undefined) return { key, options: commonOptions };
+  const { limit: _limit, permits: _permits, ...rest } = commonOptions;
+  const claimOptions = {
     mode: mode ?? ('exclusive' as const),
     ...(limit !== undefined && { limit }),
     ...(permits !== undefined && { permits }),
   };
-  return { key, options: resolve({ ...rest, ...claim }) };
+  return { key, options: resolve({ ...rest, ...claimOptions }) };
 }
 
 /**
- * Returns the strongest of the claims to a key that came more than once. The key is then taken once: a transfer from an
- * account to itself must not fail.
+ * Returns the strongest of several claims to a key. A key may appear more than once, as in a transfer from an account
+ * to itself, and is taken once.
  */
-function strongestClaim(key: string, wanted: readonly ResolvedKey[]): ResolvedKey {
-  const claims = wanted.map(({ options }) => claimFor(options));
-  const found = wanted.find(({ options }) => claims.every((claim) => covers(claimFor(options), claim)));
-  if (found) return found;
-  const asked = [...new Set(claims.map(describeClaim))].join(' and ');
+function findStrongestClaim(key: string, resolvedKeys: readonly ResolvedKey[]): ResolvedKey {
+  const claims = resolvedKeys.map(({ options }) => claimFor(options));
+  const strongest = resolvedKeys.find(({ options }) => claims.every((claim) => covers(claimFor(options), claim)));
+  if (strongest) return strongest;
+  const descriptions = [...new Set(claims.map(describeClaim))].join(' and ');
   throw new LockConfigurationError(
-    `${quote(key)} is wanted ${asked} in one call, and none of these covers the others: give it once, with what the work needs`,
+    `${quote(key)} is wanted ${descriptions} in one call, and none of these covers the others: give it once, with what the work needs`,
     'keys',
     key,
   );

@@ -3,18 +3,18 @@ import { type HandOffOptions, MAX_HAND_OFFS } from '../options/hand-off-options.
 const MAX_HAND_OFF_MS = 100;
 
 /**
- * Maximum time for a lease that was waited for in a queue. A longer turn serves more callers per wait in the queue, and a
- * shorter one shortens the wait of all other processes.
+ * Maximum time of hand-offs for a lease that waited in the server's queue. More time serves more callers for each wait
+ * in the queue, and less time shortens the wait of other processes.
  */
-const MAX_HAND_OFF_MS_IN_LINE = 20;
+const MAX_QUEUED_HAND_OFF_MS = 20;
 
-/** Returns whether callers of this process have had a lease as often, or for as long, as they may. */
-export function isExhausted(
+/** Returns whether a lease has reached the maximum number or the maximum time of its hand-offs. */
+export function areHandOffsExhausted(
   { maxHandOffs = MAX_HAND_OFFS, maxHandOffMs }: HandOffOptions,
   { wasQueued = false }: { readonly wasQueued?: boolean },
-  times: number,
+  count: number,
   heldMs: number,
 ): boolean {
-  const longestMs = maxHandOffMs ?? (wasQueued ? MAX_HAND_OFF_MS_IN_LINE : MAX_HAND_OFF_MS);
-  return times >= maxHandOffs || heldMs >= longestMs;
+  const maxMs = maxHandOffMs ?? (wasQueued ? MAX_QUEUED_HAND_OFF_MS : MAX_HAND_OFF_MS);
+  return count >= maxHandOffs || heldMs >= maxMs;
 }

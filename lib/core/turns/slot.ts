@@ -1,19 +1,19 @@
-import { claimFor, EXCLUSIVE, suffixOf } from '../contract/claim.js';
+import { claimFor, EXCLUSIVE, ownerSuffixOf } from '../contract/claim.js';
 import type { ResolvedOptions } from '../options/lock-options.js';
 
-/** Separates the key from the claim. No key contains it, because keys are well-formed. */
-const LONE_SURROGATE = '\ud800';
+/** Lone surrogate between the key and the claim. No key contains one, because keys are well-formed. */
+const CLAIM_SEPARATOR = '\ud800';
 
 /**
- * Returns the name of a slot. Callers of a slot can take each other's place: they have the same key, and the same claim to
- * it. The slot of an exclusive claim has the key for a name.
+ * Returns the name of a slot, which is the group of callers with the same key and the same claim. They take turns, and
+ * can hand a lease to each other. The slot of exclusive callers has the key as its name.
  */
 export function slotOf(key: string, options: ResolvedOptions): string {
-  const suffix = suffixOf(options);
-  return suffix === '' ? key : key + LONE_SURROGATE + suffix;
+  const suffix = ownerSuffixOf(options);
+  return suffix === '' ? key : key + CLAIM_SEPARATOR + suffix;
 }
 
-/** Returns how many callers of a slot may ask the server at a time: no more than could ever hold the key. */
+/** Returns how many callers of a slot may ask the server at a time: as many as could hold the key together. */
 export function maxTurnsOf(options: ResolvedOptions): number {
   const claim = claimFor(options);
   return claim.of === EXCLUSIVE.of ? 1 : Math.floor(claim.of / claim.permits);
@@ -21,8 +21,8 @@ export function maxTurnsOf(options: ResolvedOptions): number {
 
 /** Returns whether both callers would send the same request to the backend. */
 export function haveSameRequest(
-  next: ResolvedOptions | undefined,
+  one: ResolvedOptions | undefined,
   { ttlMs, lockDelayMs, minHoldMs }: ResolvedOptions,
 ): boolean {
-  return next?.ttlMs === ttlMs && next.lockDelayMs === lockDelayMs && next.minHoldMs === minHoldMs;
+  return one?.ttlMs === ttlMs && one.lockDelayMs === lockDelayMs && one.minHoldMs === minHoldMs;
 }

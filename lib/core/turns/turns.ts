@@ -5,34 +5,34 @@ import type { ResolvedOptions } from '../options/lock-options.js';
 import type { Deadline } from '../time/deadline.js';
 import { Waiter } from './waiter.js';
 
-/** Turns of one slot that are taken, and its waiters in order of arrival. A set removes one in constant time. */
-class SlotTurns<Handed> {
-  readonly waiters = new Set<Waiter<Handed>>();
-  taken = 1;
-  /** Number of taken turns that keep nobody from another one: see `Turns.share`. */
-  shared = 0;
+/** Number of taken turns of one slot, and the waiters of the slot in order of arrival. */
+class SlotTurns<Handover> {
+  readonly waiters = new Set<Waiter<Handover>>();
+  takenCount = 1;
+  /** Number of taken turns that do not count against the maximum: see `Turns.shareTurn`. */
+  sharedCount = 0;
 
-  get first(): Waiter<Handed> | undefined {
+  get firstWaiter(): Waiter<Handover> | undefined {
     return this.waiters.values().next().value;
   }
 }
 
 /**
- * Turns of the callers of this process, first come, first served. One caller of a slot at a time has the *turn*, which is
- * the right to ask the backend for the key. A hot key therefore costs the server one contender per process, however many callers there are.
- * See `slotOf`.
+ * Turns of the callers of this process, first come, first served. A *turn* is the right to ask the backend for a key,
+ * and to hold it. Callers of a slot get turns one by one, so that a hot key has one contender per process. See
+ * `slotOf`.
  */
-export class Turns<Handed> {
+export class Turns<Handover> {
   /** Most slots have one turn and no waiters, for which `undefined` is enough. */
-  readonly #bySlot = new Map<string, SlotTurns<Handed> | undefined>();
-  readonly #taken = new WaitGroup();
-  /** Holder or failure in the way of a slot's callers, as the caller with the turn last learned it. */
+  readonly #bySlot = new Map<string, SlotTurns<Handover> | undefined>();
+  readonly #takenTurns = new WaitGroup();
+  /** Holder or failure because of which the callers of a slot wait, as the backend last reported it. */
   readonly #obstacles = new Map<string, Holder | Error>();
-  /** Slots whose callers have had the key for as long as they may. */
-  readonly #yielding = new Set<string>();
+  /** Slots that have used up their hand-offs: see `markToYield`. */
+  readonly #yieldingSlots = new Set<string>();
 
-  /** @param underWay counts what one caller has handed to the next until that one has begun with it */
-  constructor(private readonly underWay: WaitGroup) {}
+  /** @param pendingHandovers counts handovers that the next caller has not begun to use */
+  constructor(private readonly pendingHandovers: WaitGroup) {}
 
   /** Whether any turn is taken. */
   get isBusy(): boolean {
@@ -40,19 +40,20 @@ export class Turns<Handed> {
   }
 
   /** Resolves when no turn is taken. */
-  idle(): Promise<void> {
-    return this.#taken.idle();
+  untilIdle(): Promise<void> {
+    return this.#takenTurns.idle();
   }
 
   /** Takes a turn if one is free, and returns whether it was. */
-  enter(slot: string, maxTurns: number): boolean {
+  tryTakeTurn(slot: string, maxTurns: number): boolean {
     if (!this.#bySlot.has(slot)) this.#bySlot.set(slot, undefined);
     else {
       const turns = this.#bySlot.get(slot);
-      if ((turns?.waiters.size ?? 0) > 0 || (turns?.taken ?? 1) - (turns?.shared ?? 0) >= maxTurns) return false;
-      this.#turnsOf(slot).taken += 1;
+      if ((turns?.waiters.size ?? 0) > 0 || (turns?.takenCount ?? 1) - (turns?.sharedCount ?? 0) >= maxTurns)
+        return false;
+      this.#turnsOf(slot).takenCount += 1;
     }
-    this.#taken.begin();
+    this.#takenTurns.begin();
     return true;
   }
 
@@ -60,111 +61,112 @@ export class Turns<Handed> {
     return this.#bySlot.get(slot)?.waiters.size ?? 0;
   }
 
-  /** Options of the caller who gets the next turn. */
+  /** Returns the options of the caller that gets the next turn. */
   nextOptions(slot: string): ResolvedOptions | undefined {
-    return this.#bySlot.get(slot)?.first?.options;
+    return this.#bySlot.get(slot)?.firstWaiter?.options;
   }
 
   /**
-   * Waits for a turn that `enter` refused. Resolves to what the previous caller passed on, to `null` for a turn alone,
-   * and to `'timed-out'` at the deadline. Rejects with the signal's reason. In the last two cases the caller has no turn.
+   * Waits for a turn after `tryTakeTurn` returned false. Resolves to the handover of the previous caller, or to `null`
+   * for a turn without one. Without a turn it resolves to `'timed-out'` at the deadline, or rejects with the signal's
+   * reason.
    */
-  wait(slot: string, options: ResolvedOptions, deadline: Deadline): Promise<Handed | null | 'timed-out'> {
+  waitForTurn(slot: string, options: ResolvedOptions, deadline: Deadline): Promise<Handover | null | 'timed-out'> {
     return new Promise((resolve, reject) => {
       const { waiters } = this.#turnsOf(slot);
       waiters.add(new Waiter(options, deadline, waiters, resolve, reject));
     });
   }
 
-  /** Ends the caller's turn with something for the next caller, who must be there. */
-  pass(slot: string, handed: Handed): void {
-    this.underWay.begin();
+  /** Passes the caller's turn to the next caller, who must be waiting, together with a handover. */
+  passTurn(slot: string, handover: Handover): void {
+    this.pendingHandovers.begin();
     this.#obstacles.delete(slot);
-    this.#bySlot.get(slot)?.first?.resolve(handed);
+    this.#bySlot.get(slot)?.firstWaiter?.resolve(handover);
   }
 
   /** Ends the caller's turn. */
-  end(slot: string): void {
+  endTurn(slot: string): void {
     this.#obstacles.delete(slot);
     const turns = this.#bySlot.get(slot);
-    if (turns?.first) return turns.first.resolve(null);
-    this.#yielding.delete(slot);
-    if (turns && turns.taken > 1) turns.taken -= 1;
+    if (turns?.firstWaiter) return turns.firstWaiter.resolve(null);
+    this.#yieldingSlots.delete(slot);
+    if (turns && turns.takenCount > 1) turns.takenCount -= 1;
     else this.#bySlot.delete(slot);
-    this.#taken.end();
+    this.#takenTurns.end();
   }
 
   /**
-   * Ends the turn of a caller whom the backend failed. Unless the caller's time was merely too short, the slot's waiters
-   * are rejected with the same failure. Each waiter would otherwise need as long again, one after the other, and most
-   * would be told that the key is held.
+   * Ends the turn of a caller whose request failed. If the backend failed before the caller's deadline, all waiters of
+   * the slot are rejected with the same failure. They would otherwise fail one after the other, each after the same
+   * time.
    */
-  fail(slot: string, failure: unknown, deadline: Deadline): void {
-    if (!isLockError(failure, 'LOCK_BACKEND')) return this.end(slot);
-    if (!deadline.passed) this.#reject(slot, failure);
+  failTurn(slot: string, failure: unknown, deadline: Deadline): void {
+    if (!isLockError(failure, 'LOCK_BACKEND')) return this.endTurn(slot);
+    if (!deadline.passed) this.#rejectWaitersOf(slot, failure);
     const hasNext = this.countWaiters(slot) > 0;
-    this.end(slot);
+    this.endTurn(slot);
     if (hasNext) this.recordObstacle(slot, failure);
   }
 
   /**
-   * Lets others join the lease of the caller, who keeps a turn that is nobody's obstacle any more. Waiters at the head
-   * who may join get `handed` without a turn; the first one who may not gets a turn to ask.
+   * Lets waiters join the caller's lease. The caller keeps its turn, which no longer counts against the maximum. The
+   * first waiters, as long as they may join, get `handover` without a turn. The next waiter gets a turn.
    */
-  share(slot: string, mayJoin: (options: ResolvedOptions) => boolean, handed: Handed): void {
+  shareTurn(slot: string, mayJoin: (options: ResolvedOptions) => boolean, handover: Handover): void {
     this.#obstacles.delete(slot);
     const turns = this.#turnsOf(slot);
-    turns.shared += 1;
-    while (turns.first && mayJoin(turns.first.options)) {
-      this.underWay.begin();
-      turns.first.resolve(handed);
+    turns.sharedCount += 1;
+    while (turns.firstWaiter && mayJoin(turns.firstWaiter.options)) {
+      this.pendingHandovers.begin();
+      turns.firstWaiter.resolve(handover);
     }
-    if (!turns.first) return;
-    turns.taken += 1;
-    this.#taken.begin();
-    turns.first.resolve(null);
+    if (!turns.firstWaiter) return;
+    turns.takenCount += 1;
+    this.#takenTurns.begin();
+    turns.firstWaiter.resolve(null);
   }
 
-  /** Ends a turn that was shared. Waiters wait for another one. */
-  endShared(slot: string): void {
+  /** Ends a shared turn, without a turn for the next waiter: `shareTurn` gave it one before. */
+  endSharedTurn(slot: string): void {
     const turns = this.#turnsOf(slot);
-    turns.shared -= 1;
-    turns.taken -= 1;
-    if (turns.taken === 0) this.#bySlot.delete(slot);
-    this.#taken.end();
+    turns.sharedCount -= 1;
+    turns.takenCount -= 1;
+    if (turns.takenCount === 0) this.#bySlot.delete(slot);
+    this.#takenTurns.end();
   }
 
-  /** Sends all waiters away. Callers who have a turn keep it. */
-  rejectAll(reason: unknown): void {
-    for (const slot of this.#bySlot.keys()) this.#reject(slot, reason);
+  /** Rejects all waiters. Callers that have a turn keep it. */
+  rejectWaiters(reason: unknown): void {
+    for (const slot of this.#bySlot.keys()) this.#rejectWaitersOf(slot, reason);
   }
 
-  /** @param obstacle `undefined`: the backend cannot say who holds the key */
+  /** @param obstacle holder or failure, or `undefined` when the backend does not know the holder */
   recordObstacle(slot: string, obstacle: Holder | Error | undefined): void {
     if (obstacle) this.#obstacles.set(slot, obstacle);
     else this.#obstacles.delete(slot);
   }
 
-  /** Returns what is in the way of a slot's callers, as far as it is known. */
-  obstacleOf(slot: string): Holder | Error | undefined {
+  /** Returns the holder or failure because of which the callers of a slot wait, if it is known. */
+  getObstacle(slot: string): Holder | Error | undefined {
     return this.#obstacles.get(slot);
   }
 
-  /** Marks a slot: its next caller lets other processes ask first. */
+  /** Marks a slot, so that its next caller lets other processes ask first. */
   markToYield(slot: string): void {
-    this.#yielding.add(slot);
+    this.#yieldingSlots.add(slot);
   }
 
   /** Removes the mark of a slot, and returns whether it had one. */
   consumeYieldMark(slot: string): boolean {
-    return this.#yielding.delete(slot);
+    return this.#yieldingSlots.delete(slot);
   }
 
-  #reject(slot: string, reason: unknown): void {
+  #rejectWaitersOf(slot: string, reason: unknown): void {
     for (const waiter of this.#bySlot.get(slot)?.waiters ?? []) waiter.reject(reason);
   }
 
-  #turnsOf(slot: string): SlotTurns<Handed> {
+  #turnsOf(slot: string): SlotTurns<Handover> {
     if (!this.#bySlot.has(slot)) throw new Error('somebody has a turn, or has asked for one');
     const turns = this.#bySlot.get(slot) ?? new SlotTurns();
     this.#bySlot.set(slot, turns);

@@ -3,16 +3,16 @@ import type { ResolvedOptions } from '../options/lock-options.js';
 import type { Deadline } from '../time/deadline.js';
 import type { Timer } from '../time/timers.js';
 
-/** Caller that waits for a turn. Its wait ends with the turn, at its deadline, or with its signal. */
-export class Waiter<Handed> {
+/** Caller that waits for a turn, until its deadline or the abort of its signal. */
+export class Waiter<Handover> {
   readonly #timer: Timer;
   readonly #abortListener: AbortListener | undefined;
 
   constructor(
     readonly options: ResolvedOptions,
     deadline: Deadline,
-    private readonly waiters: Set<Waiter<Handed>>,
-    private readonly onTurn: (handed: Handed | null | 'timed-out') => void,
+    private readonly waiters: Set<Waiter<Handover>>,
+    private readonly onEnd: (handed: Handover | null | 'timed-out') => void,
     private readonly onRejected: (reason: unknown) => void,
   ) {
     this.#timer = deadline.clock.schedule(deadline.remainingMs, () => this.resolve('timed-out'));
@@ -20,9 +20,9 @@ export class Waiter<Handed> {
     if (signal) this.#abortListener = new AbortListener(signal, () => this.reject(signal.reason));
   }
 
-  resolve(handed: Handed | null | 'timed-out'): void {
+  resolve(handover: Handover | null | 'timed-out'): void {
     this.#leave();
-    this.onTurn(handed);
+    this.onEnd(handover);
   }
 
   reject(reason: unknown): void {
