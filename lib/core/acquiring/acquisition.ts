@@ -85,7 +85,7 @@ export class Acquisition implements AcquireRequest {
     const { turns, holds, orderWatch } = this.parts;
     const joinedHold = options.mode === 'shared' ? holds.joinShared(slot, options) : undefined;
     if (joinedHold) return Promise.resolve(this.#notifyAcquired(joinedHold, 'join'));
-    const endWait = options.waitMs > 0 ? orderWatch?.begin(key, holds) : undefined;
+    const endWait = options.waitMs > 0 ? orderWatch?.beginWait(key, holds) : undefined;
     const acquisition = runOutsideLocks(() =>
       turns.tryTakeTurn(slot, maxTurnsOf(options)) ? this.#requestHold(this.#newOwner()) : this.#waitForTurn(),
     );

@@ -92,8 +92,8 @@ export interface LeaseStore {
   keys?(prefix: string): AsyncIterable<readonly string[]>;
   /**
    * Calls `wake` when `key` may have become free for `owner`, until the returned function is called. A wake-up is only
-   * a hint: a lost one costs latency, never safety. In a store with a queue `tryAcquire` adds only watched owners to
-   * it.
+   * a hint: a lost one costs latency, never safety. A store with a queue lets watched
+   * owners queue in `tryAcquire`.
    */
   watch?(key: string, owner: string, wake: () => void): () => void;
   /**

@@ -131,7 +131,7 @@ export class Holds {
       hold.onLost('shutdown');
       if (this.#abandoned.has(hold)) void this.#endAbandoned(hold);
     }
-    await this.service.pendingWork.idle();
+    await this.service.pendingWork.untilIdle();
     this.#leaseWatch?.end?.();
   }
 

@@ -1,34 +1,34 @@
 import { setInterval } from 'node:timers';
 import { runDetached } from '../time/detached.js';
 
-/** Maximum delay of a timer of Node. The interval has nothing to do when it fires. */
+/** Maximum delay of a timer of Node. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
-let pending = 0;
+let awaitedCount = 0;
 let keepAliveTimer: NodeJS.Timeout | undefined;
 
 /**
- * Keeps the process alive until `endAwaited` is called, because a caller awaits a promise of a lock service. While a
- * connection is being replaced Node would have nothing to wait for, and would exit with code 0.
+ * Keeps the process alive until `endAwaited` is called, because a caller awaits a promise of a lock service. Without a
+ * connection, as during a reconnection, Node would otherwise exit with code 0.
  */
 export function beginAwaited(): void {
-  pending += 1;
-  if (pending > 1) return;
+  awaitedCount += 1;
+  if (awaitedCount > 1) return;
   if (keepAliveTimer) keepAliveTimer.ref();
   else keepAliveTimer = runDetached(() => setInterval(() => undefined, MAX_DELAY_MS));
 }
 
-/** Ends one `beginAwaited`. After the last one the process may exit, even with locks. */
+/** Ends one `beginAwaited`. After the last one the process may exit, even if it holds locks. */
 export function endAwaited(): void {
-  pending -= 1;
-  if (pending === 0) keepAliveTimer?.unref();
+  awaitedCount -= 1;
+  if (awaitedCount === 0) keepAliveTimer?.unref();
 }
 
-/** Keeps the process alive until the promise that `ask` returns is settled. */
-export async function whileAwaited<T>(ask: () => Promise<T>): Promise<T> {
+/** Keeps the process alive until the promise of `task` is settled. */
+export async function whileAwaited<T>(task: () => Promise<T>): Promise<T> {
   beginAwaited();
   try {
-    return await ask();
+    return await task();
   } finally {
     endAwaited();
   }

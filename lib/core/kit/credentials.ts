@@ -1,10 +1,9 @@
-/** Name and password of this process for a server. */
+/** User name and password for a server. */
 export interface Credentials {
   readonly username: string;
   readonly password: string;
 }
 
-/** Returns whether `value` has a name and a password. */
 export function areCredentials(value: unknown): value is Credentials {
   const { username, password }: { username?: unknown; password?: unknown } = Object(value);
   return typeof username === 'string' && username !== '' && typeof password === 'string';

@@ -2,10 +2,10 @@ import { type Clock, systemClock } from '../time/timers.js';
 import { settlesWithin } from '../time/within.js';
 import { errorText } from '../contract/error-text.js';
 
-/** Value, or function that returns it each time, for a value that changes, such as a certificate. */
+/** Option that is a value, or a function that returns the present value, such as a certificate that is replaced. */
 export type Given<T extends object> = T | (() => T | Promise<T>);
 
-/** Returns the present value. @throws Error when the function fails, or does not answer within `maxMs` */
+/** Returns the present value of an option. @throws Error when its function fails, or takes longer than `maxMs` */
 export async function resolveGiven<T extends object>(
   option: string,
   value: Given<T>,
@@ -13,9 +13,9 @@ export async function resolveGiven<T extends object>(
   clock: Clock = systemClock,
 ): Promise<T> {
   if (typeof value !== 'function') return value;
-  const asked = Promise.resolve().then(value);
+  const answer = Promise.resolve().then(value);
   try {
-    if (await settlesWithin(clock, maxMs, asked)) return await asked;
+    if (await settlesWithin(clock, maxMs, answer)) return await answer;
   } catch (error) {
     throw new Error(`the function ${option} failed: ${errorText(error)}`, { cause: error });
   }

@@ -1,14 +1,16 @@
 import { LockConfigurationError } from '../contract/errors.js';
 
 interface ClientPackage {
-  /** Call that needs the package, as its user wrote it. */
+  /** Call in the user's code that needs the package, for the message. */
   readonly neededBy: string;
   readonly name: string;
   readonly install: string;
   readonly option: string;
 }
 
-/** Loads a client library. @throws LockConfigurationError it is not installed, or cannot be loaded, as in bundles */
+/**
+ * Loads a client library. @throws LockConfigurationError when it is not installed, or cannot be loaded, as in a bundle
+ */
 export async function importClient<T>(
   load: () => Promise<T>,
   { neededBy, name, install, option }: ClientPackage,
@@ -17,9 +19,9 @@ export async function importClient<T>(
     return await load();
   } catch (error) {
     const isMissing = error instanceof Error && 'code' in error && String(error.code).endsWith('MODULE_NOT_FOUND');
-    const why = isMissing
+    const cure = isMissing
       ? `npm install ${install}`
       : `it could not be loaded (${String(error)}). A bundler should leave it out of the bundle`;
-    throw new LockConfigurationError(`${neededBy} needs the package ${name}: ${why}`, option);
+    throw new LockConfigurationError(`${neededBy} needs the package ${name}: ${cure}`, option);
   }
 }

@@ -1,24 +1,24 @@
 import { inspect } from 'node:util';
 import { LockConfigurationError } from '../contract/errors.js';
 
-// Options may come from JavaScript or from the environment, hence their types are checked, too.
+// Options may come from JavaScript or from the environment, so that their types are checked, too.
 
 /** @throws LockConfigurationError that begins with the name of the option */
 export function refuseOption(option: string, problem: string): never {
   throw new LockConfigurationError(`${option} ${problem}`, option);
 }
 
-/** Returns a value for a message, short and on one line. Not for secrets. */
+/** Returns a value for a message, shortened and on one line. Must not be used for secrets. */
 export function shownOption(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
   return inspect(value, { depth: 1, maxStringLength: 50, breakLength: Infinity });
 }
 
-/** Refuses options that are no object, and options whose name is not known. @param owner of the options, for messages */
-export function assertOptions(options: unknown, known: readonly string[], owner: string): void {
+/** Refuses a value that is no object, and unknown names of options. @param owner name of the call, for the message */
+export function assertOptions(options: unknown, knownNames: readonly string[], owner: string): void {
   if (!isObject(options)) refuseOption('options', `must be an object; they were ${shownOption(options)}`);
-  const unknown = Object.keys(options).find((name) => !known.includes(name));
-  if (unknown !== undefined) refuseOption(unknown, `is no ${owner} option; there are ${known.join(', ')}`);
+  const unknownName = Object.keys(options).find((name) => !knownNames.includes(name));
+  if (unknownName !== undefined) refuseOption(unknownName, `is no ${owner} option; there are ${knownNames.join(', ')}`);
 }
 
 export function assertNumber(option: string, value: unknown, min: number, max: number): void {

@@ -1,45 +1,47 @@
 import type { Clock, Timer } from '../time/timers.js';
 import { replyTimeout } from '../time/reply-timeout.js';
 
-/** Watches with one timer whether the replies to many requests are overdue. Needs no closing. */
+/** Watches with one timer whether the replies to many requests are overdue. Needs no close. */
 export class ReplyTimeouts {
   #timer: Timer | undefined;
-  #dueAt = NaN;
-  #wasLate = false;
+  #timerDueAt = NaN;
+  #wasLastCheckLate = false;
 
   constructor(
     private readonly clock: Clock,
     private readonly timeoutMs: number,
-    /** Returns when the next reply is due, or `Infinity`. */
+    /** Returns the time by which the next reply is due, or `Infinity` when no request is unanswered. */
     private readonly nextDueAt: () => number,
     private readonly onOverdue: () => void,
   ) {}
 
-  /** Begins to watch, because a request was sent. */
+  /** Starts the timer, if necessary, because a request was sent. */
   start(): void {
-    if (!this.#timer) this.#set(this.clock.now() + this.timeoutMs);
+    if (!this.#timer) this.#setTimer(this.clock.now() + this.timeoutMs);
   }
 
-  #set(dueAt: number): void {
-    this.#dueAt = dueAt;
-    this.#timer = replyTimeout(this.clock, dueAt - this.clock.now(), this.#look, { background: true });
+  #setTimer(dueAt: number): void {
+    this.#timerDueAt = dueAt;
+    this.#timer = replyTimeout(this.clock, dueAt - this.clock.now(), this.#checkReplies, { background: true });
   }
 
-  readonly #look = (): void => {
+  readonly #checkReplies = (): void => {
     this.#timer = undefined;
     const now = this.clock.now();
     if (this.nextDueAt() <= now) {
-      if (this.#isLate(now)) return this.#set(now + this.timeoutMs / 4);
+      if (this.#wasProcessBlocked(now)) return this.#setTimer(now + this.timeoutMs / 4);
       this.onOverdue();
     }
-    this.#wasLate = false;
+    this.#wasLastCheckLate = false;
     const dueAt = this.nextDueAt();
-    if (dueAt < Infinity && !this.#timer) this.#set(Math.max(dueAt, now + 1));
+    if (dueAt < Infinity && !this.#timer) this.#setTimer(Math.max(dueAt, now + 1));
   };
 
-  /** Returns whether this process was too late to judge: it could not read replies either. Not twice in a row. */
-  #isLate(now: number): boolean {
-    this.#wasLate = !this.#wasLate && now - this.#dueAt > this.timeoutMs / 4;
-    return this.#wasLate;
+  /**
+   * Returns whether the timer fired so late that this process could not read replies either. Never true twice in a row.
+   */
+  #wasProcessBlocked(now: number): boolean {
+    this.#wasLastCheckLate = !this.#wasLastCheckLate && now - this.#timerDueAt > this.timeoutMs / 4;
+    return this.#wasLastCheckLate;
   }
 }

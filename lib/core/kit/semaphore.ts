@@ -3,25 +3,25 @@ import { Deadline } from '../time/deadline.js';
 
 /** Options of a wait for a semaphore. */
 export interface SemaphoreWait {
-  /** Returns the deadline. It is called again when the deadline has come, which may have moved. */
+  /** Returns the deadline. It is called again at that time, because the deadline may have become later. */
   readonly deadline?: () => Deadline;
-  /** Whether the caller goes before callers that are not in a hurry. */
+  /** Whether the caller gets in before all callers that are not in a hurry. */
   readonly inHurry?: boolean;
   /** Signal that ends the wait. It must not be aborted yet. */
   readonly signal?: AbortSignal;
 }
 
-const never = (): Deadline => Deadline.after(Infinity);
+const createEndlessDeadline = (): Deadline => Deadline.after(Infinity);
 
-/** Lets a number of callers in at a time, in order of arrival, callers in a hurry first. */
+/** Lets a limited number of callers in at a time, in order of arrival, but callers in a hurry first. */
 export class Semaphore {
-  readonly #hurried = new Set<() => void>();
-  readonly #patient = new Set<() => void>();
+  readonly #urgentWaiters = new Set<() => void>();
+  readonly #patientWaiters = new Set<() => void>();
 
-  constructor(private free: number) {}
+  constructor(private freePlaces: number) {}
 
   async run<T>(task: () => Promise<T>): Promise<T> {
-    if (!this.enterAtOnce()) await this.#wait({});
+    if (!this.enterAtOnce()) await this.#waitForPlace({});
     try {
       return await task();
     } finally {
@@ -30,48 +30,48 @@ export class Semaphore {
   }
 
   enterAtOnce(): boolean {
-    if (this.free === 0) return false;
-    this.free -= 1;
+    if (this.freePlaces === 0) return false;
+    this.freePlaces -= 1;
     return true;
   }
 
   /** Resolves to whether the caller got in before its deadline, and before its signal aborted. */
   async enter(wait: SemaphoreWait = {}): Promise<boolean> {
-    return this.enterAtOnce() || this.#wait(wait);
+    return this.enterAtOnce() || this.#waitForPlace(wait);
   }
 
   leave(): void {
-    const lane = this.#hurried.size > 0 ? this.#hurried : this.#patient;
-    const [next] = lane;
+    const waiters = this.#urgentWaiters.size > 0 ? this.#urgentWaiters : this.#patientWaiters;
+    const [next] = waiters;
     if (!next) {
-      this.free += 1;
+      this.freePlaces += 1;
       return;
     }
-    lane.delete(next);
+    waiters.delete(next);
     next();
   }
 
-  #wait({ deadline = never, inHurry = false, signal }: SemaphoreWait): Promise<boolean> {
-    const lane = inHurry ? this.#hurried : this.#patient;
+  #waitForPlace({ deadline = createEndlessDeadline, inHurry = false, signal }: SemaphoreWait): Promise<boolean> {
+    const waiters = inHurry ? this.#urgentWaiters : this.#patientWaiters;
     return new Promise((resolve) => {
-      const wait = () => {
+      const startTimer = () => {
         const { clock, remainingMs } = deadline();
-        return clock.schedule(remainingMs, onTime);
+        return clock.schedule(remainingMs, onTimer);
       };
       const end = (isIn: boolean): void => {
         timer.cancel();
         listener?.end();
-        lane.delete(enter);
+        waiters.delete(enter);
         resolve(isIn);
       };
-      const onTime = (): void => {
+      const onTimer = (): void => {
         if (deadline().passed) end(false);
-        else timer = wait();
+        else timer = startTimer();
       };
       const enter = (): void => end(true);
-      let timer = wait();
+      let timer = startTimer();
       const listener = signal && new AbortListener(signal, () => end(false));
-      lane.add(enter);
+      waiters.add(enter);
     });
   }
 }

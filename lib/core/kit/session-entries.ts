@@ -1,16 +1,16 @@
-/** An owner's entry in the queue of a key on the server. The entry ends with the session that it was made in. */
+/** Owner's entry in a key's queue on the server. It ends with the session in which it was made. */
 export interface SessionEntry<Session> {
   readonly session: Session;
-  /** Ends the watch of the entry: its wake-up is not called any more. */
+  /** Stops watching the entry, so that the owner is not woken any more. */
   unwatch(): void;
 }
 
-/** Queue entries of one process by owner, and the wake-ups of the owners that wait, for stores with sessions. */
+/** Queue entries of one process by owner, and the callbacks that wake waiting owners, for stores with sessions. */
 export class SessionEntries<Session, Entry extends SessionEntry<Session>> {
   readonly #entries = new Map<string, Entry>();
   readonly #wakeUps = new Map<string, () => void>();
 
-  /** Registers the wake-up of a waiting owner. Returns a function that ends the wait and the watch of the entry. */
+  /** Registers the callback that wakes a waiting owner. Returns a function that removes it and unwatches the entry. */
   watch(owner: string, wake: () => void): () => void {
     this.#wakeUps.set(owner, wake);
     return () => {
@@ -19,7 +19,7 @@ export class SessionEntries<Session, Entry extends SessionEntry<Session>> {
     };
   }
 
-  /** Returns the wake-up of an owner; `undefined` for an owner that does not wait. */
+  /** Returns the callback that wakes an owner, or `undefined` for an owner that does not wait. */
   wakeUpOf(owner: string): (() => void) | undefined {
     return this.#wakeUps.get(owner);
   }
@@ -30,9 +30,9 @@ export class SessionEntries<Session, Entry extends SessionEntry<Session>> {
 
   /** Returns the owner's entry in `session`. Creates one where the owner has none, or one of an earlier session. */
   getOrCreate(owner: string, session: Session, create: () => Entry): Entry {
-    const present = this.#entries.get(owner);
-    if (present?.session === session) return present;
-    present?.unwatch();
+    const existing = this.#entries.get(owner);
+    if (existing?.session === session) return existing;
+    existing?.unwatch();
     const entry = create();
     this.#entries.set(owner, entry);
     return entry;

@@ -1,12 +1,12 @@
 /**
- * Returns the state that all copies of this package in the process share under `name`. Copies are its two module formats, or
- * the installations of several packages of a workspace. The first one makes it.
+ * Returns the state that all copies of this package in the process share under `name`. The first call creates it.
+ * Copies are the two module formats, or installations by several packages of a workspace.
  */
 export function sharedState<State extends object>(name: string, make: () => State): State {
   const key = Symbol.for(`nestjs-distributed-lock/${name}`);
-  const found: State | undefined = Reflect.get(globalThis, key);
-  if (found) return found;
-  const made = make();
-  Object.defineProperty(globalThis, key, { value: made });
-  return made;
+  const existing: State | undefined = Reflect.get(globalThis, key);
+  if (existing) return existing;
+  const created = make();
+  Object.defineProperty(globalThis, key, { value: created });
+  return created;
 }

@@ -1,20 +1,20 @@
-/** Counts tasks that are under way, for a close that has to wait for them. */
+/** Counter of unfinished tasks, for callers that wait until there are none. */
 export class WaitGroup {
-  #underWay = 0;
-  #onIdle: (() => void)[] = [];
+  #taskCount = 0;
+  #idleListeners: (() => void)[] = [];
 
   begin(): void {
-    this.#underWay += 1;
+    this.#taskCount += 1;
   }
 
   end(): void {
-    this.#underWay -= 1;
-    if (this.#underWay > 0) return;
-    for (const resolve of this.#onIdle.splice(0)) resolve();
+    this.#taskCount -= 1;
+    if (this.#taskCount > 0) return;
+    for (const resolve of this.#idleListeners.splice(0)) resolve();
   }
 
-  /** Resolves when no task is under way. */
-  async idle(): Promise<void> {
-    while (this.#underWay > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+  /** Resolves when no task is unfinished. */
+  async untilIdle(): Promise<void> {
+    while (this.#taskCount > 0) await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
   }
 }

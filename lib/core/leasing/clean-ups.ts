@@ -53,7 +53,7 @@ export class CleanUps {
   /** Tries each release once more. Resolves when all are confirmed, or when one has failed. */
   async close(): Promise<void> {
     this.#closeController.abort();
-    await this.#unconfirmed.idle();
+    await this.#unconfirmed.untilIdle();
   }
 
   async #runWorker(): Promise<void> {

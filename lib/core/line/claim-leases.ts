@@ -17,22 +17,24 @@ import {
 } from './line.js';
 import type { LineCell, CellReading } from './line-cell.js';
 
-/** Maximum number of attempts to change a value that others change meanwhile, with pauses that grow. */
+/** Maximum number of attempts to change a line while other processes change it, too. */
 const MAX_ATTEMPTS = 20;
 const MAX_PAUSE_MS = 50;
 
-/** Time after which a waiter that no longer asks leaves the line. */
-const WAITER_MS = 5_000;
-/** Time after which a waiter asks again, at the latest. */
-const ASK_MS = 1_000;
+/** Time after which a waiter is removed from the line if it does not ask again. */
+const WAITER_TTL_MS = 5_000;
+/** Maximum time after which a waiter asks again. */
+const MAX_RETRY_MS = 1_000;
 
-/** Maximum length of a line, which is read and written as a whole. Further waiters wait outside of it. */
+/** Maximum number of claims in a line, which is read and written as a whole. Further waiters only poll. */
 const MAX_LINE_LENGTH = 1_000;
 
-/** Maximum length of a holder's description, since a line is read and written as a whole. A longer one is left out. */
+/**
+ * Maximum length of a holder's description, because a line is read and written as a whole. A longer one is left out.
+ */
 const MAX_DESCRIPTION_LENGTH = 200;
 
-/** New line of a key, and what its caller is told. */
+/** New line of a key, and the result for the caller. `token` is that of a new grant. */
 interface Step<Result> {
   readonly result: Result;
   readonly line: Line;
@@ -40,12 +42,12 @@ interface Step<Result> {
 }
 
 /**
- * Leases of several holders of a key, kept as a line in one value that is compared and swapped. An owner that wants all
- * of a key is in the line, too, once it has found one.
+ * Leases of keys with several holders. Each key has one line of claims, a value that is changed by compare-and-swap. An
+ * exclusive owner joins the line only if the key has one.
  */
 export class ClaimLeases<Place> {
-  /** Exclusive owners that are in a line. */
-  readonly #exclusive = new Set<string>();
+  /** Exclusive owners whose claims may be in a line. */
+  readonly #exclusiveOwners = new Set<string>();
 
   constructor(
     private readonly cell: LineCell<Place>,
@@ -54,57 +56,57 @@ export class ClaimLeases<Place> {
 
   /** Returns whether the owner's lease is in a line. */
   has(owner: string): boolean {
-    return !isExclusive(owner) || this.#exclusive.has(owner);
+    return !isExclusive(owner) || this.#exclusiveOwners.has(owner);
   }
 
-  /** @param waits whether the owner is put in line, and asks again or releases */
+  /** @param mayWait whether the owner may join the line as a waiter. It then has to ask again or to release */
   async tryAcquire(
     key: string,
     owner: string,
     ttlMs: number,
     metadata: HolderMetadata,
-    waits: boolean,
+    mayWait: boolean,
   ): Promise<LeaseAttempt> {
-    if (isExclusive(owner)) this.#exclusive.add(owner);
-    const said = packHolder(metadata);
-    const description = said.length > MAX_DESCRIPTION_LENGTH ? '' : said;
-    const attempt = await this.#change<LeaseAttempt>(key, true, ({ line, now, aheadMs = 0, nextToken, lease }) => {
-      if (lease && lease.owner !== owner) return { line, result: refusedBy(lease) };
+    if (isExclusive(owner)) this.#exclusiveOwners.add(owner);
+    const fullDescription = packHolder(metadata);
+    const description = fullDescription.length > MAX_DESCRIPTION_LENGTH ? '' : fullDescription;
+    const attempt = await this.#changeLine<LeaseAttempt>(key, true, ({ line, now, aheadMs = 0, nextToken, lease }) => {
+      if (lease && lease.owner !== owner) return { line, result: createLeaseRefusal(lease) };
       const isInLine = line.some((entry) => entry.owner === owner);
-      const mayEnter = waits && (isInLine || line.length < this.maxLineLength);
-      const asked = applyClaim(
+      const mayEnter = mayWait && (isInLine || line.length < this.maxLineLength);
+      const claimResult = applyClaim(
         line,
         { owner, until: now + aheadMs + ttlMs, description },
-        mayEnter ? now + WAITER_MS : undefined,
+        mayEnter ? now + WAITER_TTL_MS : undefined,
         nextToken,
       );
-      if (asked.granted) {
-        const { token } = asked.granted;
+      if (claimResult.granted) {
+        const { token } = claimResult.granted;
         const result = { acquired: true, fencingToken: token } as const;
-        return { line: asked.line, result, ...(token === nextToken ? { token } : {}) };
+        return { line: claimResult.line, result, ...(token === nextToken ? { token } : {}) };
       }
-      const refused = createRefusal(asked.line, owner, now);
-      const retryAfterMs = Math.min(refused.retryAfterMs ?? ASK_MS, ASK_MS);
-      const result = { ...refused, retryAfterMs, staysInLine: waits };
-      return { line: wasNotedLately(line, owner, now) ? line : asked.line, result };
+      const refusal = createRefusal(claimResult.line, owner, now);
+      const retryAfterMs = Math.min(refusal.retryAfterMs ?? MAX_RETRY_MS, MAX_RETRY_MS);
+      const result = { ...refusal, retryAfterMs, staysInLine: mayWait };
+      return { line: wasUpdatedLately(line, owner, now) ? line : claimResult.line, result };
     });
-    if (!attempt.acquired && attempt.staysInLine !== true) this.#exclusive.delete(owner);
+    if (!attempt.acquired && attempt.staysInLine !== true) this.#exclusiveOwners.delete(owner);
     return attempt;
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    return this.#change(key, false, ({ line, now, aheadMs = 0 }) => {
+    return this.#changeLine(key, false, ({ line, now, aheadMs = 0 }) => {
       const next = withRenewal(line, owner, now + aheadMs + ttlMs);
       return { line: next ?? line, result: next !== undefined };
     });
   }
 
   async release(key: string, owner: string): Promise<boolean> {
-    const wasHeld = await this.#change(key, false, ({ line }) => ({
+    const wasHeld = await this.#changeLine(key, false, ({ line }) => ({
       line: withoutOwner(line, owner),
       result: isHolder(line, owner),
     }));
-    this.#exclusive.delete(owner);
+    this.#exclusiveOwners.delete(owner);
     return wasHeld;
   }
 
@@ -119,27 +121,27 @@ export class ClaimLeases<Place> {
     return line.length > 0 ? describeLine(withoutExpired(line, now), now) : undefined;
   }
 
-  async #change<Result>(
+  async #changeLine<Result>(
     key: string,
     grants: boolean,
-    step: (sight: CellReading<Place>) => Step<Result>,
+    computeStep: (reading: CellReading<Place>) => Step<Result>,
   ): Promise<Result> {
-    for (let round = 0; round < MAX_ATTEMPTS; round += 1) {
-      const seen = await this.cell.read(key, grants);
-      const sight = { ...seen, line: withoutExpired(seen.line, seen.now) };
-      const { line, token, result } = step(sight);
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      const cellReading = await this.cell.read(key, grants);
+      const sight = { ...cellReading, line: withoutExpired(cellReading.line, cellReading.now) };
+      const { line, token, result } = computeStep(sight);
       if (line === sight.line) return result;
-      if (await this.cell.swap(key, seen.place, { line, token, ready: findReadyWaiters(line) })) return result;
-      await pause(systemClock, randomInt(Math.min(2 ** round + 1, MAX_PAUSE_MS)));
+      if (await this.cell.swap(key, cellReading.place, { line, token, ready: findReadyWaiters(line) })) return result;
+      await pause(systemClock, randomInt(Math.min(2 ** attempt + 1, MAX_PAUSE_MS)));
     }
     throw new Error(`others changed the line of the key ${MAX_ATTEMPTS} times meanwhile`);
   }
 }
 
-function wasNotedLately(line: Line, owner: string, now: number): boolean {
-  return line.some((entry) => entry.owner === owner && entry.until > now + WAITER_MS / 2);
+function wasUpdatedLately(line: Line, owner: string, now: number): boolean {
+  return line.some((entry) => entry.owner === owner && entry.until > now + WAITER_TTL_MS / 2);
 }
 
-function refusedBy({ leftMs, holder }: NonNullable<CellReading<unknown>['lease']>): RefusedLease {
+function createLeaseRefusal({ leftMs, holder }: NonNullable<CellReading<unknown>['lease']>): RefusedLease {
   return { acquired: false, retryAfterMs: leftMs, ...(holder ? { holder } : {}) };
 }

@@ -3,33 +3,36 @@ import type { Line } from './line.js';
 
 /** Result of one reading of a key. */
 export interface CellReading<Place> {
-  /** Claims that have not ended. */
+  /** Claims to the key. Expired ones may be among them. */
   readonly line: Line;
   /** Time of the server in milliseconds, at the reading or shortly before it. */
   readonly now: number;
-  /** Milliseconds by which the server's time may be later by now. @default 0 */
+  /** Maximum milliseconds by which the server's time may be ahead of `now`. @default 0 */
   readonly aheadMs?: number;
-  /** Token that is greater than every token which the key has had. */
+  /** Token for a new grant, greater than all earlier tokens of the key. */
   readonly nextToken: bigint;
-  /** Lease outside of the line: an owner that finds the key free takes all of it without a line. */
+  /** Lease of an exclusive owner that found the key free, and has no line. */
   readonly lease?: { readonly owner: string; readonly leftMs: number | null; readonly holder?: Holder };
-  /** Version that a swap compares. It changes with every change of the key. */
+  /** Version of the value, which `swap` compares. It changes with every change of the value. */
   readonly place: Place;
 }
 
-/** New value of a key. */
+/** New value for a key. */
 export interface CellUpdate {
   readonly line: Line;
   /** Token of a new grant. `undefined`: the key keeps its last token. */
   readonly token: bigint | undefined;
-  /** Waiters that would get in by asking, for stores that can wake them. */
+  /** Owners of waiting claims that now fit, for stores that can wake them. */
   readonly ready: readonly string[];
 }
 
-/** Value that a store keeps for each key, to be read and swapped: all that several holders of a key need. */
+/**
+ * Access to the one value that a store keeps for each key. `ClaimLeases` needs nothing else for several holders of a
+ * key.
+ */
 export interface LineCell<Place> {
   /** Reads the value of a key. @param grants whether a new token may be needed */
   read(key: string, grants: boolean): Promise<CellReading<Place>>;
-  /** Swaps the value, and resolves to whether it did: another process may have changed it since the reading. */
+  /** Writes `next` if the value still has the version `place`, and resolves to whether it did. */
   swap(key: string, place: Place, next: CellUpdate): Promise<boolean>;
 }

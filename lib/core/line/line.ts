@@ -4,37 +4,37 @@ import { MAX_WAITERS } from '../contract/key-state.js';
 import type { RefusedLease } from '../contract/lease-store.js';
 import { unpackHolder } from '../contract/holder.js';
 
-/** Claim to a key. The owner's name tells how much of the key it wants. */
+/** Owner's claim to a key. The owner's name encodes the part of the key, see `claimOf`. */
 export interface LineEntry {
   readonly owner: string;
-  /** Time at which the claim ends by itself, in milliseconds by the clock of the server that keeps the line. */
+  /** Time at which the claim expires, in milliseconds by the server's clock. */
   readonly until: number;
-  /** Token of a holder. Absent: the claim waits. */
+  /** Fencing token of a holder. Absent: the claim waits. */
   readonly token?: bigint;
   /** Description of the owner's process, see `packHolder`. */
   readonly description: string;
 }
 
-/** Claims to a key in order of arrival. Holders are among the first, since a newcomer waits behind all. */
+/** Claims to a key in order of arrival. */
 export type Line = readonly LineEntry[];
 
-/** Result of a claim: the new line, with the granted entry if there is one. */
+/** Result of a request for a key: the new line, and the granted entry if there is one. */
 export interface ClaimResult {
   readonly line: Line;
-  /** Absent: the owner waits, or is not in the line. */
+  /** Absent: the owner waits, or was not added to the line. */
   readonly granted?: LineEntry & { readonly token: bigint };
 }
 
-const claimIn = ({ owner }: LineEntry): Claim => claimOf(owner);
+const claimOfEntry = ({ owner }: LineEntry): Claim => claimOf(owner);
 
 export function withoutExpired(line: Line, now: number): Line {
   return line.filter(({ until }) => until > now);
 }
 
 /**
- * Returns the line after an owner has asked for the key. A holder stays one, an owner whose claim fits becomes one, and
- * any other owner waits.
- * @param waitsUntil `undefined`: an owner whose claim does not fit is not put in line
+ * Returns the line after an owner has asked for the key. A holder renews, an owner whose claim fits becomes a holder,
+ * and any other owner waits.
+ * @param waitsUntil expiry of a waiting claim. `undefined`: a claim that does not fit is not added
  */
 export function applyClaim(
   line: Line,
@@ -42,26 +42,26 @@ export function applyClaim(
   waitsUntil: number | undefined,
   nextToken: bigint,
 ): ClaimResult {
-  const at = line.findIndex((entry) => entry.owner === owner);
-  const present = line[at];
-  const put = (entry: LineEntry): Line => (at < 0 ? [...line, entry] : line.with(at, entry));
-  const before = at < 0 ? line : line.slice(0, at);
-  if (present?.token !== undefined || fits(claimOf(owner), before.map(claimIn))) {
-    const granted = { owner, until, description, token: present?.token ?? nextToken };
-    return { line: put(granted), granted };
+  const index = line.findIndex((entry) => entry.owner === owner);
+  const existing = line[index];
+  const withEntry = (entry: LineEntry): Line => (index < 0 ? [...line, entry] : line.with(index, entry));
+  const before = index < 0 ? line : line.slice(0, index);
+  if (existing?.token !== undefined || fits(claimOf(owner), before.map(claimOfEntry))) {
+    const granted = { owner, until, description, token: existing?.token ?? nextToken };
+    return { line: withEntry(granted), granted };
   }
   if (waitsUntil === undefined) return { line };
-  return { line: put({ owner, until: waitsUntil, description: present?.description ?? description }) };
+  return { line: withEntry({ owner, until: waitsUntil, description: existing?.description ?? description }) };
 }
 
-/** Returns the line with a longer lease of the owner, or `undefined` where the key is not the owner's. */
+/** Returns the line with the owner's lease until `until`, or `undefined` if the owner is no holder. */
 export function withRenewal(line: Line, owner: string, until: number): Line | undefined {
-  const at = line.findIndex((entry) => entry.owner === owner);
-  const present = line[at];
-  return present?.token === undefined ? undefined : line.with(at, { ...present, until });
+  const index = line.findIndex((entry) => entry.owner === owner);
+  const existing = line[index];
+  return existing?.token === undefined ? undefined : line.with(index, { ...existing, until });
 }
 
-/** Returns the line without the owner, or the same line where the owner is not in it. */
+/** Returns the line without the owner, or the same object if the owner is not in it. */
 export function withoutOwner(line: Line, owner: string): Line {
   return line.some((entry) => entry.owner === owner) ? line.filter((entry) => entry.owner !== owner) : line;
 }
@@ -70,15 +70,17 @@ export function isHolder(line: Line, owner: string): boolean {
   return line.some((entry) => entry.owner === owner && entry.token !== undefined);
 }
 
-/** Returns the waiters whose claims fit by now: each becomes a holder when it asks. */
+/** Returns the owners of waiting claims that fit now. Each becomes a holder when it asks again. */
 export function findReadyWaiters(line: Line): string[] {
-  const claims = line.map(claimIn);
+  const claims = line.map(claimOfEntry);
   return line
-    .filter((entry, i) => entry.token === undefined && fits(claimIn(entry), claims.slice(0, i)))
+    .filter((entry, i) => entry.token === undefined && fits(claimOfEntry(entry), claims.slice(0, i)))
     .map(({ owner }) => owner);
 }
 
-/** Returns the answer to an owner whose claim does not fit: the holder, and when the first claim before it may end. */
+/**
+ * Returns the refusal of an owner whose claim does not fit, with the time until the first claim ahead of it may end.
+ */
 export function createRefusal(line: Line, owner: string, now: number): RefusedLease {
   const before = line.slice(
     0,
@@ -97,11 +99,13 @@ export function describeLine(line: Line, now: number): LeaseState {
   const holders: KeyHolder[] = [];
   const waiters: KeyWaiter[] = [];
   for (const { owner, until, token, description } of line) {
-    const who = { owner, ...unpackHolder(description) };
-    if (token === undefined) waiters.push(who);
-    else holders.push({ ...who, fencingToken: token, leftMs: Math.max(0, until - now) });
+    const claimant = { owner, ...unpackHolder(description) };
+    if (token === undefined) waiters.push(claimant);
+    else holders.push({ ...claimant, fencingToken: token, leftMs: Math.max(0, until - now) });
   }
   const [holder] = holders;
-  const inLine = waiters.slice(0, MAX_WAITERS);
-  return holder ? { holder, ...(holders.length > 1 ? { holders } : {}), waiters: inLine } : { waiters: inLine };
+  const listedWaiters = waiters.slice(0, MAX_WAITERS);
+  return holder
+    ? { holder, ...(holders.length > 1 ? { holders } : {}), waiters: listedWaiters }
+    : { waiters: listedWaiters };
 }

@@ -1,34 +1,37 @@
 import { type Claim, EXCLUSIVE, fits } from '../contract/claim.js';
 
 /**
- * Event that may let a waiter in. `end`: the end of the claim at this index. `entry`: its end, or the moment at which it
- * gets in, which the claim makes known. `departure`: the end of any claim before the waiter.
+ * Event after which a waiter's claim may fit. `end`: the claim at index `at` ends. `entry`: that claim ends, or becomes
+ * a holder and announces it. `departure`: any claim ahead of the waiter ends.
  */
 export type Obstacle =
   { readonly until: 'end' | 'entry'; readonly at: number } | { readonly until: 'departure'; readonly at?: never };
 
-/** Returns for each claim of a line whether it holds the key. */
+/** Returns whether each claim of a line holds the key, by the index of the claim. */
 export function holdsByIndex(line: readonly Claim[]): boolean[] {
-  let taken = 0;
-  return line.map(({ permits, of }) => (taken += permits) <= of);
+  let permitCount = 0;
+  return line.map(({ permits, of }) => (permitCount += permits) <= of);
 }
 
 /**
- * Returns the one event that a waiter watches, so that a change wakes few. `undefined`: `claim` fits behind `before`.
+ * Returns the one event that a waiter watches, so that a change wakes few waiters. `undefined`: `claim` fits now.
  *
- * A claim that alone leaves too little has to end. Where another one waits and gets in earlier in any case, its entry is
- * soon enough. `test/core/line-of-nodes.spec.ts` tries all short lines: no waiter that fits goes on sleeping.
+ * A claim that excludes the waiter has to end. A waiting claim that in any case becomes a holder before the waiter only
+ * has to do so. `test/core/line-of-nodes.spec.ts` checks for all short lines that every waiter whose claim fits is
+ * woken.
  */
 export function obstacleOf(claim: Claim, before: readonly Claim[]): Obstacle | undefined {
   if (fits(claim, before)) return undefined;
   const holds = holdsByIndex(before);
-  const at = before.findLastIndex((other, i) => excludes(other, claim) || (!holds[i] && canAwaitEntry(claim, other)));
-  const nearest = before[at];
-  if (!nearest) return { until: 'departure' };
-  return { until: excludes(nearest, claim) ? 'end' : 'entry', at };
+  const index = before.findLastIndex(
+    (other, i) => excludes(other, claim) || (!holds[i] && canAwaitEntry(claim, other)),
+  );
+  const nearestObstacle = before[index];
+  if (!nearestObstacle) return { until: 'departure' };
+  return { until: excludes(nearestObstacle, claim) ? 'end' : 'entry', at: index };
 }
 
-/** Returns whether `waiter` may watch for the entry of `other`, which is before it in line. */
+/** Returns whether it is enough that `waiter` watches the entry of `other`, which is ahead of it in line. */
 export function canAwaitEntry(waiter: Claim, other: Claim): boolean {
   const hasPermits = other.of < EXCLUSIVE.of;
   return hasPermits && !excludes(other, waiter) && other.of >= waiter.of - waiter.permits;

@@ -7,7 +7,7 @@ export function packLine(line: Line): string {
   );
 }
 
-/** Reads such a text. Returns an empty line for any other text. */
+/** Reads a text of `packLine`. Returns an empty line for any other text. */
 export function unpackLine(text: string): Line {
   try {
     const entries: unknown = JSON.parse(text);

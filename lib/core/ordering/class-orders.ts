@@ -1,53 +1,62 @@
 import type { LockOrder } from '../events/lock-observer.js';
 
 const MAX_CLASSES = 1_000;
-/** Maximum number of orders, each of which keeps a stack. */
+/** Maximum number of orders. Each keeps a stack in memory. */
 const MAX_ORDERS = 10_000;
 
 const NUMERIC_COLLATOR = new Intl.Collator('en', { numeric: true });
 
-/** Orders in which this process has taken keys, by their classes: for each class the classes held when it was wanted. */
+/**
+ * Orders in which callers of this process have taken keys: by the class of the held key, then by that of the wanted
+ * one.
+ */
 export class ClassOrders {
-  readonly #wantedUnder = new Map<string, Map<string, LockOrder>>();
+  readonly #ordersByClasses = new Map<string, Map<string, LockOrder>>();
   readonly #classes = new Set<string>();
-  readonly #suspects = new Set<string>();
-  #count = 0;
+  readonly #suspectClasses = new Set<string>();
+  #orderCount = 0;
 
-  /** @param onFull called when there are too many classes to note another one */
+  /** @param onFull called when there are too many classes or orders to add one */
   constructor(private readonly onFull: () => void) {}
 
-  /** Notes an order that is new, and returns the circle that it closes. @param stackOf is called for a new order */
-  note(order: Omit<LockOrder, 'stack'>, stackOf: () => string): readonly LockOrder[] | undefined {
+  /**
+   * Adds an order if it is new, and returns the circle that it closes, if any. @param stackOf is called for a new order
+   */
+  addOrder(order: Omit<LockOrder, 'stack'>, stackOf: () => string): readonly LockOrder[] | undefined {
     const { heldClass, wantedClass } = order;
-    const first = this.#wantedUnder.get(heldClass)?.get(wantedClass);
-    if (first) {
-      if (heldClass !== wantedClass || this.#suspects.has(heldClass) || agree(first, order)) return undefined;
-      this.#suspects.add(heldClass);
-      return [{ ...order, stack: stackOf() }, first];
+    const known = this.#ordersByClasses.get(heldClass)?.get(wantedClass);
+    if (known) {
+      if (heldClass !== wantedClass || this.#suspectClasses.has(heldClass) || haveSameDirection(known, order))
+        return undefined;
+      this.#suspectClasses.add(heldClass);
+      return [{ ...order, stack: stackOf() }, known];
     }
-    if (!this.#hasRoom(heldClass, wantedClass)) return undefined;
-    const noted = { ...order, stack: stackOf() };
-    const back = heldClass === wantedClass ? undefined : this.#path(wantedClass, heldClass);
-    this.#wantedUnder.set(heldClass, (this.#wantedUnder.get(heldClass) ?? new Map()).set(wantedClass, noted));
-    return back ? [noted, ...back] : undefined;
+    if (!this.#tryReserveRoom(heldClass, wantedClass)) return undefined;
+    const newOrder = { ...order, stack: stackOf() };
+    const pathBack = heldClass === wantedClass ? undefined : this.#findPath(wantedClass, heldClass);
+    this.#ordersByClasses.set(
+      heldClass,
+      (this.#ordersByClasses.get(heldClass) ?? new Map()).set(wantedClass, newOrder),
+    );
+    return pathBack ? [newOrder, ...pathBack] : undefined;
   }
 
-  #hasRoom(...classes: readonly string[]): boolean {
+  #tryReserveRoom(...classes: readonly string[]): boolean {
     const added = new Set(classes.filter((name) => !this.#classes.has(name)));
-    if (this.#classes.size + added.size > MAX_CLASSES || this.#count === MAX_ORDERS) {
+    if (this.#classes.size + added.size > MAX_CLASSES || this.#orderCount === MAX_ORDERS) {
       this.onFull();
       return false;
     }
     for (const name of added) this.#classes.add(name);
-    this.#count += 1;
+    this.#orderCount += 1;
     return true;
   }
 
   /** Returns a shortest path of orders from one class to another. */
-  #path(from: string, to: string): readonly LockOrder[] | undefined {
+  #findPath(from: string, to: string): readonly LockOrder[] | undefined {
     const paths = new Map<string, readonly LockOrder[]>([[from, []]]);
     for (const [reached, path] of paths) {
-      for (const [wantedClass, order] of this.#wantedUnder.get(reached) ?? []) {
+      for (const [wantedClass, order] of this.#ordersByClasses.get(reached) ?? []) {
         if (wantedClass === to) return [...path, order];
         if (!paths.has(wantedClass)) paths.set(wantedClass, [...path, order]);
       }
@@ -56,8 +65,10 @@ export class ClassOrders {
   }
 }
 
-/** Returns whether two orders in one class agree, by the texts of the keys, as in `withLocks`, or by their numbers. */
-function agree(one: Omit<LockOrder, 'stack'>, other: Omit<LockOrder, 'stack'>): boolean {
+/**
+ * Returns whether both orders of keys of one class ascend, or both descend, by text, as in `withLocks`, or by numbers.
+ */
+function haveSameDirection(one: Omit<LockOrder, 'stack'>, other: Omit<LockOrder, 'stack'>): boolean {
   return (
     one.held < one.wanted === other.held < other.wanted ||
     NUMERIC_COLLATOR.compare(one.held, one.wanted) > 0 === NUMERIC_COLLATOR.compare(other.held, other.wanted) > 0

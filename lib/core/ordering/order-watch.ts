@@ -7,8 +7,9 @@ import { ClassOrders } from './class-orders.js';
 import { TreeWaits } from './tree-waits.js';
 
 /**
- * Looks for deadlocks whenever a caller that holds keys is about to wait for another one. A circle of call trees that wait
- * now is an error for the caller that closes it. A circle of orders in which keys were ever taken is an event.
+ * Looks for deadlocks whenever a caller that holds keys is about to wait for another key. If waiting call trees form a
+ * circle, the caller that closes it gets an error. A circle in the orders of all keys taken so far is reported as an
+ * event.
  */
 export class OrderWatch {
   readonly #waits = new TreeWaits();
@@ -16,7 +17,7 @@ export class OrderWatch {
   readonly #classOf: (key: string) => string;
   #hasWarned = false;
 
-  /** @param prefix namespace of the keys, which names of classes leave out */
+  /** @param prefix namespace of the keys, which is removed before `classOf` is called */
   constructor(
     classOf: true | ((key: string) => string),
     private readonly prefix: string,
@@ -26,27 +27,27 @@ export class OrderWatch {
   }
 
   /**
-   * Notes the beginning of a wait, and returns a function to call at its end. @param held holds of this process
+   * Records the beginning of a wait, and returns a function to call at its end. @param serviceHolds holds of the service
    * @throws LockDeadlockError
    */
-  begin(wanted: string, held: Holds): (() => void) | undefined {
-    const holds = currentHolds().filter((hold) => held.getById(hold.id) === hold);
-    if (holds.length === 0) return undefined;
-    for (const { key } of holds) this.#note(key, wanted);
-    const others = this.#waits.findCircle(held, holds, wanted);
-    if (!others) return this.#waits.add(holds, wanted);
-    const keys = holds.map(({ key }) => key);
-    throw new LockDeadlockError(keys, wanted, others);
+  beginWait(wantedKey: string, serviceHolds: Holds): (() => void) | undefined {
+    const treeHolds = currentHolds().filter((hold) => serviceHolds.getById(hold.id) === hold);
+    if (treeHolds.length === 0) return undefined;
+    for (const { key } of treeHolds) this.#addOrder(key, wantedKey);
+    const otherWaits = this.#waits.findCircle(serviceHolds, treeHolds, wantedKey);
+    if (!otherWaits) return this.#waits.add(treeHolds, wantedKey);
+    const heldKeys = treeHolds.map(({ key }) => key);
+    throw new LockDeadlockError(heldKeys, wantedKey, otherWaits);
   }
 
-  #note(held: string, wanted: string): void {
+  #addOrder(held: string, wanted: string): void {
     const order = {
       held,
       wanted,
       heldClass: this.#classOf(held.slice(this.prefix.length)),
       wantedClass: this.#classOf(wanted.slice(this.prefix.length)),
     };
-    const orders = this.#orders.note(order, getCallerStack);
+    const orders = this.#orders.addOrder(order, getCallerStack);
     if (orders) this.observers.notify('orderSuspect', () => ({ key: wanted, orders }));
   }
 
@@ -59,7 +60,7 @@ export class OrderWatch {
   }
 }
 
-/** Maximum number of stack frames: twice as many as this library has before those of the caller. */
+/** Maximum number of stack frames. This library has about half as many above the caller's frames. */
 const MAX_FRAMES = 40;
 const OWN_FOLDER_PATTERN = /(?<folder>(?:file:\/\/|\/|[A-Z]:\\)[^()\n]*)[/\\]core[/\\]ordering[/\\]order-watch\./u;
 

@@ -6,22 +6,27 @@ interface TreeWait extends LockWait {
   readonly holds: readonly Hold[];
 }
 
-/** Waits of call trees of this process that hold a key and wait for another one. */
+/** Waits of the call trees of this process that hold keys and wait for another key. */
 export class TreeWaits {
   readonly #byHold = new Map<Hold, Set<TreeWait>>();
 
   /**
-   * Returns the waits between a tree that has `holds` and asks for `wanted`, and that tree itself. `undefined`: there is no
-   * circle. @param held holds of this process
+   * Returns the waits of other trees that would form a circle if the tree with `treeHolds` waited for `wantedKey`.
+   * `undefined`: there is no circle. @param serviceHolds holds of the service
    */
-  findCircle(held: Holds, holds: readonly Hold[], wanted: string, seen = new Set<Hold>()): LockWait[] | undefined {
-    const holder = held.getById(wanted);
-    if (!holder || seen.has(holder)) return undefined;
-    if (holds.includes(holder)) return [];
-    seen.add(holder);
+  findCircle(
+    serviceHolds: Holds,
+    treeHolds: readonly Hold[],
+    wantedKey: string,
+    visitedHolds = new Set<Hold>(),
+  ): LockWait[] | undefined {
+    const holder = serviceHolds.getById(wantedKey);
+    if (!holder || visitedHolds.has(holder)) return undefined;
+    if (treeHolds.includes(holder)) return [];
+    visitedHolds.add(holder);
     for (const wait of this.#byHold.get(holder) ?? []) {
-      const rest = this.findCircle(held, holds, wait.wanted, seen);
-      if (rest) return [{ held: wait.held, wanted: wait.wanted }, ...rest];
+      const otherWaits = this.findCircle(serviceHolds, treeHolds, wait.wanted, visitedHolds);
+      if (otherWaits) return [{ held: wait.held, wanted: wait.wanted }, ...otherWaits];
     }
     return undefined;
   }

@@ -41,7 +41,7 @@ export class Turns<Handover> {
 
   /** Resolves when no turn is taken. */
   untilIdle(): Promise<void> {
-    return this.#takenTurns.idle();
+    return this.#takenTurns.untilIdle();
   }
 
   /** Takes a turn if one is free, and returns whether it was. */
