@@ -55,7 +55,7 @@ export {
 
 // For writers of stores: what most of them need.
 export { AbortListener } from './time/abort-listener.js';
-export { settlesWithin as within } from './time/within.js';
+export { isFulfilledWithin as within } from './time/within.js';
 export { areCredentials, type Credentials } from './kit/credentials.js';
 export { type Given, resolveGiven } from './kit/given.js';
 export {

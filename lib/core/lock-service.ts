@@ -12,8 +12,8 @@ import type { LeaderWork, LeadOptions } from './leading/lead-options.js';
 import type { Leadership } from './leading/leadership.js';
 import { LockBackend } from './leasing/lock-backend.js';
 import { type GivenBackend, openBackend, startBackend } from './leasing/open-backend.js';
-import { evict, listKeys, look } from './looking/readings.js';
-import { snapshotsOf } from './looking/snapshots.js';
+import { evictHolders, listKeys, readKeyState } from './looking/readings.js';
+import { describeHolds } from './looking/snapshots.js';
 import {
   type AcquireOptions,
   assertServiceOptions,
@@ -39,9 +39,9 @@ export class LockService implements AsyncDisposable {
   readonly #parts: ServiceParts;
 
   /** @throws LockConfigurationError */
-  constructor(given: GivenBackend, options: LockServiceOptions = {}) {
+  constructor(backend: GivenBackend, options: LockServiceOptions = {}) {
     assertServiceOptions(options);
-    this.backend = runOutsideLocks(() => openBackend(given));
+    this.backend = runOutsideLocks(() => openBackend(backend));
     this.keyPrefix = keyPrefixOf(options);
     this.#parts = createServiceParts(this.backend, options);
   }
@@ -54,7 +54,7 @@ export class LockService implements AsyncDisposable {
   /** Returns the locks that this process holds through this service. */
   inspect(): LockSnapshot[] {
     const { holds, turns, service, leaderships } = this.#parts;
-    return snapshotsOf(holds, turns, service.clock, (key) => leaderships.haveLock(key));
+    return describeHolds(holds, turns, service.clock, (key) => leaderships.haveLock(key));
   }
 
   /**
@@ -63,7 +63,7 @@ export class LockService implements AsyncDisposable {
    */
   async look(key: string): Promise<KeyState> {
     assertKey(key);
-    return { key, ...(await look(this.#parts.service, this.keyPrefix + key)) };
+    return { key, ...(await readKeyState(this.#parts.service, this.keyPrefix + key)) };
   }
 
   /**
@@ -73,7 +73,7 @@ export class LockService implements AsyncDisposable {
    */
   async evict(key: string, owner?: string): Promise<KeyHolder | undefined> {
     assertKey(key);
-    return evict(this.#parts, this.keyPrefix + key, owner);
+    return evictHolders(this.#parts, this.keyPrefix + key, owner);
   }
 
   /** Lists the keys that any process holds, page by page from the server, in any order. @throws as `look` does */
@@ -83,7 +83,7 @@ export class LockService implements AsyncDisposable {
 
   /** Tells `observer` all events from now on, until the returned function is called. */
   observe(observer: LockObserver): () => void {
-    return this.#parts.service.observers.add(observer);
+    return this.#parts.service.observers.addObserver(observer);
   }
 
   /**
@@ -92,7 +92,7 @@ export class LockService implements AsyncDisposable {
    * @throws LockConfigurationError
    */
   events(options?: EventStreamOptions): LockEventStream {
-    return this.#parts.service.observers.stream(options);
+    return this.#parts.service.observers.createStream(options);
   }
 
   /**
@@ -168,7 +168,7 @@ export class LockService implements AsyncDisposable {
    * @throws LockConfigurationError, also when this service stands for `key` already; LockShutdownError
    */
   lead(key: string, work: LeaderWork, options?: LeadOptions): Leadership {
-    return this.#parts.leaderships.stand(key, work, options);
+    return this.#parts.leaderships.beginCandidacy(key, work, options);
   }
 
   /** Returns this service's candidacy for `key`, for health pages. */

@@ -4,13 +4,13 @@ import type { LockEvent, LockEventMethods } from './lock-observer.js';
 export interface EventStreamOptions {
   /** Signal whose abort ends the stream. */
   readonly signal?: AbortSignal;
-  /** Maximum number of events that wait for a slow reader. Beyond it the oldest one is dropped. @default 1_000 */
+  /** Maximum number of unread events. Beyond it the oldest one is dropped. @default 1_000 */
   readonly limit?: number;
 }
 
-/** Stream of all events since it was made, for `for await`. Keeps no process alive. */
+/** Stream of all events since its creation, for `for await`. It does not keep the process alive. */
 export class LockEventStream implements AsyncIterableIterator<LockEvent>, AsyncDisposable {
-  /** @internal Observer that the service tells all events. */
+  /** @internal Observer through which the service passes events to the stream. */
   readonly observer: Required<LockEventMethods> = {
     waiting: (event) => this.#push({ type: 'waiting', ...event }),
     acquired: (event) => this.#push({ type: 'acquired', ...event }),
@@ -26,11 +26,11 @@ export class LockEventStream implements AsyncIterableIterator<LockEvent>, AsyncD
     healthChanged: (event) => this.#push({ type: 'healthChanged', ...event }),
   };
   readonly #limit: number;
-  readonly #waiting: LockEvent[] = [];
-  readonly #readers: ((result: IteratorResult<LockEvent>) => void)[] = [];
+  readonly #unreadEvents: LockEvent[] = [];
+  readonly #waitingReaders: ((result: IteratorResult<LockEvent>) => void)[] = [];
   readonly #signal: AbortSignal | undefined;
   #hasEnded = false;
-  #dropped = 0;
+  #droppedCount = 0;
 
   /** @internal */
   constructor(
@@ -46,37 +46,37 @@ export class LockEventStream implements AsyncIterableIterator<LockEvent>, AsyncD
     if (signal?.aborted === true) this.end();
   }
 
-  /** Whether the stream has ended. Events that wait to be read can still be read. */
+  /** Whether the stream has ended. Unread events can still be read. */
   get ended(): boolean {
     return this.#hasEnded;
   }
 
-  /** Number of events that were dropped, because the reader was too slow. */
+  /** Number of events that were dropped because of a slow reader. */
   get dropped(): number {
-    return this.#dropped;
+    return this.#droppedCount;
   }
 
   async next(): Promise<IteratorResult<LockEvent>> {
-    const event = this.#waiting.shift();
+    const event = this.#unreadEvents.shift();
     if (event) return { done: false, value: event };
     if (this.#hasEnded) return { done: true, value: undefined };
-    return new Promise((resolve) => this.#readers.push(resolve));
+    return new Promise((resolve) => this.#waitingReaders.push(resolve));
   }
 
-  /** Ends the stream for a reader that has read enough, and drops the events that wait. */
+  /** Ends the stream and drops unread events. `for await` calls this when the reader leaves the loop. */
   async return(): Promise<IteratorResult<LockEvent>> {
-    this.#waiting.length = 0;
+    this.#unreadEvents.length = 0;
     this.end();
     return { done: true, value: undefined };
   }
 
-  /** Ends the stream. Events that wait can still be read. Idempotent. */
+  /** Ends the stream. Unread events can still be read. Idempotent. */
   end(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.#signal?.removeEventListener('abort', this.#onAbort);
     this.onEnd(this);
-    for (const resolve of this.#readers.splice(0)) resolve({ done: true, value: undefined });
+    for (const resolve of this.#waitingReaders.splice(0)) resolve({ done: true, value: undefined });
   }
 
   [Symbol.asyncIterator](): this {
@@ -88,12 +88,12 @@ export class LockEventStream implements AsyncIterableIterator<LockEvent>, AsyncD
   }
 
   #push(event: LockEvent): void {
-    const reader = this.#readers.shift();
+    const reader = this.#waitingReaders.shift();
     if (reader) return reader({ done: false, value: event });
-    this.#waiting.push(event);
-    if (this.#waiting.length <= this.#limit) return;
-    this.#waiting.shift();
-    this.#dropped += 1;
+    this.#unreadEvents.push(event);
+    if (this.#unreadEvents.length <= this.#limit) return;
+    this.#unreadEvents.shift();
+    this.#droppedCount += 1;
   }
 
   readonly #onAbort = (): void => this.end();

@@ -29,30 +29,34 @@ export interface LockSnapshot {
   readonly share?: Share;
 }
 
-/** Reason why a term ended: the lock was lost, the leader resigned, its service ended, or the work returned or threw. */
+/**
+ * Reason why a term ended: the lock was lost, the leader resigned, its service ended, or the work returned or threw.
+ */
 export type TermEnd = LockLostError['reason'] | 'returned' | 'failed';
 
-/** Order of two keys: a caller that held one waited for the other. Keys of one template are of one class. */
+/**
+ * Order of two keys: a caller that held `held` waited for `wanted`. See the option `orderWarnings` for their classes.
+ */
 export interface LockOrder {
   readonly held: string;
   readonly wanted: string;
   readonly heldClass: string;
   readonly wantedClass: string;
-  /** Stack of the caller that waited, as an `Error` has it. */
+  /** Call stack of the caller that waited, in the form of `Error.stack`. */
   readonly stack: string;
 }
 
-/** Events of the locks of one process. Keys carry the service's namespace. */
+/** Events of the locks of one process, by name. Keys begin with the service's namespace. */
 export interface LockEvents {
-  /** A caller has to wait for another one of this process. */
+  /** A caller has to wait for another caller of this process. */
   waiting: { readonly key: string; readonly waitersHere: number };
   acquired: {
     readonly key: string;
     readonly fencingToken: bigint;
     readonly waitedMs: number;
     /**
-     * Source of the lock. `backend`: a round trip; `hand-off`: the previous caller of this process; `join`: another caller
-     * of this process who shares the key; `re-entry`: this call tree.
+     * Source of the lock. `backend`: a round trip; `hand-off`: the previous caller of this process; `join`: another
+     * caller of this process that shares the key; `re-entry`: this call tree.
      */
     readonly from: 'backend' | 'hand-off' | 'join' | 're-entry';
     readonly share?: Share;
@@ -64,11 +68,11 @@ export interface LockEvents {
   jeopardy: HoldState & { readonly cause?: unknown };
   /** A renewal succeeded after all. */
   safe: HoldState;
-  /** The lock expired, was taken away, or was released before its holder was done: see `reason`. */
+  /** The lock ended before its holder released it: see `reason`. */
   lost: HoldState & { readonly reason: LossReason };
-  /** This process leads: see `LockService.lead`. Its lock has all the other events, too. */
+  /** This process begins to lead: see `LockService.lead`. The leader's lock has its own events besides. */
   termBegan: { readonly key: string; readonly fencingToken: bigint };
-  /** The leader's work has ended, and the key is released. `error`: the work's error, unless it was told to end. */
+  /** The leader's work has ended, and the key is released. `error`: the work's error, unless an abort caused it. */
   termEnded: {
     readonly key: string;
     readonly fencingToken: bigint;
@@ -76,12 +80,12 @@ export interface LockEvents {
     readonly reason: TermEnd;
     readonly error?: unknown;
   };
-  /** The backend failed. The caller sees a `LockBackendError`, or nothing. */
+  /** A request to the backend failed. If a caller waited for it, that caller gets a `LockBackendError`. */
   backendFailed: { readonly key: string; readonly operation: string; readonly error: unknown };
   healthChanged: BackendHealth;
   /**
-   * Callers of this process have taken keys in orders that can deadlock. Each of `orders` was the first between its
-   * classes. Told once for each circle; see the option `orderWarnings`.
+   * Callers of this process have taken keys in orders that can deadlock. Each of `orders` is the first one seen between
+   * its two classes. Each circle is reported once; see the option `orderWarnings`.
    */
   orderSuspect: { readonly key: string; readonly orders: readonly LockOrder[] };
 }
@@ -89,14 +93,14 @@ export interface LockEvents {
 /** Event with its name as `type`. */
 export type LockEvent = { [Name in keyof LockEvents]: { readonly type: Name } & LockEvents[Name] }[keyof LockEvents];
 
-/** Methods of an observer, named after the events that it wants. */
+/** Methods of an observer. Each bears the name of its event. */
 export type LockEventMethods = { [Name in keyof LockEvents]?: (event: LockEvents[Name]) => void };
 
 /**
- * Receiver of events, such as a log or metrics: a method for each event that it wants. Methods are called synchronously
- * and should be quick. An error becomes a process warning and disturbs neither the lock nor the other observers.
+ * Listener to events, such as a log or metrics, with a method for each event that it needs. Methods are called
+ * synchronously and should be quick. An error becomes a process warning, and affects neither locks nor other observers.
  */
 export type LockObserver = LockEventMethods & {
-  /** Tracer that follows callers, for spans. */
+  /** Tracer of calls, for spans. */
   readonly tracer?: LockTracer;
 };

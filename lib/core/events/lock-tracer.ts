@@ -1,4 +1,4 @@
-/** Call for a key that its call tree does not have. */
+/** Call that acquires a key. A re-entry is not traced. */
 export interface TracedCall {
   /** Key with the namespace. */
   readonly key: string;
@@ -6,15 +6,15 @@ export interface TracedCall {
   readonly waitMs: number;
 }
 
-/** Lock that such a call got. Events name it by the same key and token. */
+/** Lock that a traced call got. Its events have the same key and fencing token. */
 export interface TracedHold {
   readonly key: string;
   readonly fencingToken: bigint;
-  /** Number of callers of this process that had its lease before. */
+  /** Number of callers of this process that had the lease before. */
   readonly handOff: number;
 }
 
-/** Receiver of a call's end. One of its methods is called, once. */
+/** Listener to the end of a traced call. One of its methods is called, once. */
 export interface CallTrace {
   granted(hold: TracedHold): void;
   /** The key is held. */
@@ -23,8 +23,8 @@ export interface CallTrace {
 }
 
 /**
- * Follows callers in their own async context, for spans. Observers are called outside of it. Candidates of `lead` have no
- * caller's context, and are not followed.
+ * Tracer that is called in the async context of each caller, for spans. Observers are called outside of that context.
+ * Candidates of `lead` have no caller, and are not traced.
  */
 export interface LockTracer {
   /** Called in the context of the caller. */
@@ -35,10 +35,10 @@ export interface LockTracer {
 
 /** Returns `work` as a function that runs it inside of all tracers. */
 export function wrapInTracers<T>(work: () => T, hold: TracedHold, tracers: readonly LockTracer[]): () => T {
-  let outer = work;
+  let wrapped = work;
   for (const { run } of tracers) {
-    const inner = outer;
-    if (run) outer = () => run(hold, inner);
+    const inner = wrapped;
+    if (run) wrapped = () => run(hold, inner);
   }
-  return outer;
+  return wrapped;
 }

@@ -4,7 +4,7 @@ import { type EventStreamOptions, LockEventStream } from './lock-event-stream.js
 import type { LockEventMethods, LockEvents, LockObserver } from './lock-observer.js';
 import type { LockTracer } from './lock-tracer.js';
 
-/** Passes each event on to every observer, to every stream that is open, and to the channel of its name. */
+/** Sends each event to every observer, to every open stream, and to the diagnostics channel of the event. */
 export class Observers {
   /** Tracers of the observers. Most services have none. */
   readonly tracers: LockTracer[] = [];
@@ -12,13 +12,13 @@ export class Observers {
   readonly #streams = new Set<LockEventStream>();
 
   constructor(
-    private readonly backend: string,
+    private readonly backendName: string,
     observers: readonly LockObserver[],
   ) {
-    for (const observer of observers) this.add(observer);
+    for (const observer of observers) this.addObserver(observer);
   }
 
-  add(observer: LockObserver): () => void {
+  addObserver(observer: LockObserver): () => void {
     const { tracer } = observer;
     this.#observers.add(observer);
     if (tracer) this.tracers.push(tracer);
@@ -29,7 +29,7 @@ export class Observers {
   }
 
   /** @throws LockConfigurationError */
-  stream(options?: EventStreamOptions): LockEventStream {
+  createStream(options?: EventStreamOptions): LockEventStream {
     const stream = new LockEventStream((ended) => {
       this.#observers.delete(ended.observer);
       this.#streams.delete(ended);
@@ -44,45 +44,49 @@ export class Observers {
     for (const stream of this.#streams) stream.end();
   }
 
-  /** Returns the error for a failure of the backend. @param operation as in `could not acquire "key"` */
+  /** Returns the error for a failure of the backend. @param operation verb for the message `could not acquire "key"` */
   createFailure(key: string, operation: string, cause: unknown): LockError {
-    return isLockError(cause) ? cause : new LockBackendError(key, { backend: this.backend, operation, cause });
+    return isLockError(cause) ? cause : new LockBackendError(key, { backend: this.backendName, operation, cause });
   }
 
-  /** Tells observers of a failure, and returns its error. */
+  /** Reports a failure to observers, and returns its error. */
   notifyFailure(key: string, operation: string, cause: unknown): LockError {
     const error = this.createFailure(key, operation, cause);
     this.notify('backendFailed', () => ({ key, operation, error }));
     return error;
   }
 
-  /** Tells all who listen of an event. @param describe is called once, or not at all if nothing listens */
+  /** Reports an event. @param describe is called once, or not at all without listeners */
   notify<Name extends keyof LockEvents>(name: Name, describe: () => LockEvents[Name]): void {
     const channel = EVENT_CHANNELS[name];
     if (this.#observers.size === 0 && !channel.hasSubscribers) return;
     const event = describe();
-    for (const observer of this.#observers) tell(observer, name, event);
-    if (channel.hasSubscribers) channel.publish({ backend: this.backend, ...event });
+    for (const observer of this.#observers) callObserver(observer, name, event);
+    if (channel.hasSubscribers) channel.publish({ backend: this.backendName, ...event });
   }
 }
 
-function tell<Name extends keyof LockEvents>(observer: LockEventMethods, name: Name, event: LockEvents[Name]): void {
+function callObserver<Name extends keyof LockEvents>(
+  observer: LockEventMethods,
+  name: Name,
+  event: LockEvents[Name],
+): void {
   const warn = (error: unknown): void => emitWarningOf(`a lock observer threw in ${name}`, error);
   try {
-    const told: unknown = observer[name]?.(event);
-    // An async function fits the type of an observer, too. Its promise may be of another library.
-    if (typeof told === 'object' && told !== null) Promise.resolve(told).catch(warn);
+    const result: unknown = observer[name]?.(event);
+    // An async method fits the type of an observer, too, and its promise may reject.
+    if (typeof result === 'object' && result !== null) Promise.resolve(result).catch(warn);
   } catch (error) {
     warn(error);
   }
 }
 
 /** Warns of an error that no caller could catch. */
-export function emitWarningOf(what: string, error: unknown): void {
-  process.emitWarning(`${what}: ${textOf(error)}`);
+export function emitWarningOf(occurrence: string, error: unknown): void {
+  process.emitWarning(`${occurrence}: ${textOf(error)}`);
 }
 
-/** An object without a prototype cannot become a string. */
+/** Converts any value to a string. An object without a prototype would throw. */
 function textOf(error: unknown): string {
   try {
     return String(error);

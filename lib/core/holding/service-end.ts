@@ -1,5 +1,5 @@
 import { currentLocks } from './lock-handle.js';
-import { settlesWithin } from '../time/within.js';
+import { isFulfilledWithin } from '../time/within.js';
 import { LockShutdownError } from '../contract/errors.js';
 import type { Holds, HoldTurns } from './holds.js';
 import type { ServiceContext } from './service-context.js';
@@ -79,7 +79,7 @@ export class ServiceEnd {
     this.#isDraining = true;
     void this.parts.leaderships.end();
     if (turns.isBusy && graceMs > 0) {
-      await settlesWithin(service.clock, graceMs, Promise.race([turns.untilIdle(), this.#graceEndPromise]));
+      await isFulfilledWithin(service.clock, graceMs, Promise.race([turns.untilIdle(), this.#graceEndPromise]));
     }
     return !turns.isBusy;
   }
@@ -111,7 +111,7 @@ export class ServiceEnd {
     if (leftMs === 0) return this.#close(withinMs);
     this.parts.stopFollowingHealth?.();
     // The backend is closed after the work, because the end of a session would free the keys that the work needs.
-    settlesWithin(clock, leftMs, this.parts.turns.untilIdle())
+    isFulfilledWithin(clock, leftMs, this.parts.turns.untilIdle())
       .then(() => backend.close())
       .catch(() => undefined);
     observers.endStreams();
@@ -121,7 +121,7 @@ export class ServiceEnd {
     this.stop();
     const { backend, clock, observers } = this.parts.service;
     const leadershipsEnd = this.parts.leaderships.end();
-    await settlesWithin(
+    await isFulfilledWithin(
       clock,
       withinMs,
       this.parts.holds.endAll((key) => this.parts.leaderships.haveLock(key)),
@@ -129,7 +129,7 @@ export class ServiceEnd {
     await leadershipsEnd;
     if (this.parts.leaderships.haveLock()) return this.#shutdown(withinMs);
     this.parts.stopFollowingHealth?.();
-    await settlesWithin(clock, withinMs, backend.close());
+    await isFulfilledWithin(clock, withinMs, backend.close());
     observers.endStreams();
   }
 }

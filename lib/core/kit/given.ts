@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../time/timers.js';
-import { settlesWithin } from '../time/within.js';
+import { isFulfilledWithin } from '../time/within.js';
 import { errorText } from '../contract/error-text.js';
 
 /** Option that is a value, or a function that returns the present value, such as a certificate that is replaced. */
@@ -15,7 +15,7 @@ export async function resolveGiven<T extends object>(
   if (typeof value !== 'function') return value;
   const answer = Promise.resolve().then(value);
   try {
-    if (await settlesWithin(clock, maxMs, answer)) return await answer;
+    if (await isFulfilledWithin(clock, maxMs, answer)) return await answer;
   } catch (error) {
     throw new Error(`the function ${option} failed: ${errorText(error)}`, { cause: error });
   }

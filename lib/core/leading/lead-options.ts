@@ -2,7 +2,7 @@ import type { ResolvedOptions } from '../options/lock-options.js';
 import { assertNumber, assertOptions } from '../kit/option-checks.js';
 import type { LockHandle } from '../holding/lock-handle.js';
 
-/** Work of a leader. It returns soon after `term.signal` aborts. The term's fencing token is its epoch. */
+/** Work of a leader. It should return soon after `term.signal` aborts. The term's fencing token is its epoch. */
 export type LeaderWork = (term: LockHandle) => unknown;
 
 /** Options of a leadership. */
@@ -12,17 +12,17 @@ export interface LeadOptions {
   /** See `AcquireOptions`. @default as for `acquire` */
   lockDelayMs?: number;
   /**
-   * Milliseconds that `close` and a shutdown wait for the work once its signal has aborted. Work that goes on keeps the
-   * key. @default 5_000
+   * Milliseconds that `close` and a shutdown wait for the work after its signal has aborted. Work that takes longer
+   * keeps the key. @default 5_000
    */
   graceMs?: number;
-  /** Signal whose abort is a `close()`. */
+  /** Signal whose abort closes the leadership, as `close()` does. */
   signal?: AbortSignal;
 }
 
 const LEAD_OPTIONS = ['ttlMs', 'lockDelayMs', 'graceMs', 'signal'];
 
-/** Options of a leader's lock, whatever the service's defaults are. */
+/** Options of a leader's lock, which override the service's defaults. */
 export const LEADER_LOCK_OPTIONS: Partial<ResolvedOptions> = {
   waitMs: Infinity,
   watchdog: true,

@@ -7,29 +7,29 @@ import { assertLeadOptions, type LeaderWork, type LeadOptions, LEADER_LOCK_OPTIO
 import type { AcquisitionParts } from '../acquiring/acquisition.js';
 import { Leadership } from './leadership.js';
 
-const GRACE_MS = 5_000;
+const DEFAULT_GRACE_MS = 5_000;
 
-/** Leaderships of one service. */
+/** Candidacies of one service. */
 export class Leaderships {
   /** Leaderships by key, with the namespace. */
   readonly #byKey = new Map<string, Leadership>();
-  #hasEnded = false;
+  #isEnding = false;
 
   constructor(
     private readonly parts: AcquisitionParts,
-    private readonly options: OptionResolver,
+    private readonly optionResolver: OptionResolver,
     private readonly prefix: string,
   ) {}
 
   /** Begins a candidacy, see `LockService.lead`. */
-  stand(key: string, work: LeaderWork, leadOptions: LeadOptions = {}): Leadership {
+  beginCandidacy(key: string, work: LeaderWork, leadOptions: LeadOptions = {}): Leadership {
     assertKey(key);
-    if (this.#hasEnded || this.parts.service.stopSignal.aborted) throw new LockShutdownError(key);
+    if (this.#isEnding || this.parts.service.stopSignal.aborted) throw new LockShutdownError(key);
     if (typeof work !== 'function') refuseOption('work', `must be a function; it was ${shownOption(work)}`);
     assertLeadOptions(leadOptions);
-    const { graceMs = GRACE_MS, signal, ...asked } = leadOptions;
-    const { signal: _, ...options } = this.options.resolve({
-      ...asked,
+    const { graceMs = DEFAULT_GRACE_MS, signal, ...acquireOptions } = leadOptions;
+    const { signal: _, ...options } = this.optionResolver.resolve({
+      ...acquireOptions,
       ...LEADER_LOCK_OPTIONS,
       ...(signal ? { signal } : {}),
     });
@@ -45,7 +45,7 @@ export class Leaderships {
     const leadership = new Leadership(key, this.parts, { fullKey, work, options, graceMs });
     this.#byKey.set(fullKey, leadership);
     const listener = signal && new AbortListener(signal, () => void leadership.close());
-    void this.#forget(fullKey, leadership, listener);
+    void this.#unregisterAtEnd(fullKey, leadership, listener);
     return leadership;
   }
 
@@ -53,21 +53,25 @@ export class Leaderships {
     return this.#byKey.get(this.prefix + key);
   }
 
-  async #forget(fullKey: string, { over }: Leadership, listener: AbortListener | undefined): Promise<void> {
-    await over;
+  async #unregisterAtEnd(
+    fullKey: string,
+    { endPromise }: Leadership,
+    listener: AbortListener | undefined,
+  ): Promise<void> {
+    await endPromise;
     this.#byKey.delete(fullKey);
     listener?.end();
   }
 
-  /** Returns whether a leader of this service has the key, with the namespace, or without a key, any key. */
+  /** Returns whether this service leads under `key`, with the namespace, or without an argument, under any key. */
   haveLock(key?: string): boolean {
-    const asked = key === undefined ? [...this.#byKey.values()] : [this.#byKey.get(key)];
-    return asked.some((leadership) => leadership?.hasLock);
+    const candidates = key === undefined ? [...this.#byKey.values()] : [this.#byKey.get(key)];
+    return candidates.some((leadership) => leadership?.hasLock);
   }
 
-  /** Tells all work to end. Resolves when it has, or when the grace time of each is over. */
+  /** Ends all candidacies. Resolves when their work has ended, or when the grace time of each is over. */
   async end(): Promise<void> {
-    this.#hasEnded = true;
+    this.#isEnding = true;
     await Promise.all(Array.from(this.#byKey.values(), (leadership) => leadership.leave('shutdown')));
   }
 }

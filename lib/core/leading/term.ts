@@ -2,30 +2,30 @@ import { LockLostError } from '../contract/errors.js';
 import type { Hold } from '../holding/hold.js';
 import { LockHandle } from '../holding/lock-handle.js';
 
-/** Lock of a leader. Its signal tells the work to end, also while the lock is still held. */
+/** Lock of a leader. Its signal aborts when the work has to end, which may be before the lock ends. */
 export class Term extends LockHandle {
-  readonly #end = new AbortController();
+  readonly #endController = new AbortController();
 
   constructor(key: string, hold: Hold, onRelease: (hold: Hold) => Promise<void>) {
     super(key, hold, onRelease);
-    const { signal: lost } = hold;
-    lost.addEventListener('abort', () => this.#end.abort(lost.reason), { once: true });
-    if (lost.aborted) this.#end.abort(lost.reason);
+    const { signal: lossSignal } = hold;
+    lossSignal.addEventListener('abort', () => this.#endController.abort(lossSignal.reason), { once: true });
+    if (lossSignal.aborted) this.#endController.abort(lossSignal.reason);
   }
 
   override get signal(): AbortSignal {
-    // Reading the signal aborts it if a blocked event loop has cost the lock.
+    // The getter of the hold's signal aborts it if the lock was lost while the event loop was blocked.
     void super.signal;
-    return this.#end.signal;
+    return this.#endController.signal;
   }
 
-  /** Whether the lock is held and the work was not told to end, exact now. */
+  /** Whether the lock is held, and `end` was not called. */
   get isLeading(): boolean {
-    return this.isHeld && !this.#end.signal.aborted;
+    return this.isHeld && !this.#endController.signal.aborted;
   }
 
-  /** Tells the work to end. The lock stays held until then. */
+  /** Aborts the signal of the work. The lock stays held until the work has ended. */
   end(reason: 'resigned' | 'shutdown'): void {
-    this.#end.abort(new LockLostError(this.key, reason));
+    this.#endController.abort(new LockLostError(this.key, reason));
   }
 }

@@ -3,12 +3,12 @@ import type { LockSnapshot } from '../events/lock-observer.js';
 import type { Holds, HoldTurns } from '../holding/holds.js';
 import type { Clock } from '../time/timers.js';
 
-/** Describes the locks that this process holds. @param leads whether a key is a leader's */
-export function snapshotsOf(
+/** Describes the locks that a service holds. @param isLeaderKey returns whether the service leads under a key */
+export function describeHolds(
   holds: Holds,
   turns: HoldTurns,
   clock: Clock,
-  leads: (key: string) => boolean,
+  isLeaderKey: (key: string) => boolean,
 ): LockSnapshot[] {
   return [...holds].map(({ key, slot, claim, state, fencingToken, acquiredAt }) => ({
     key,
@@ -16,7 +16,7 @@ export function snapshotsOf(
     fencingToken,
     heldMs: clock.now() - acquiredAt,
     waitersHere: turns.countWaiters(slot),
-    leads: leads(key),
+    leads: isLeaderKey(key),
     ...shareProperty(claim),
   }));
 }

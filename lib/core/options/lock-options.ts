@@ -19,35 +19,34 @@ export interface TryAcquireOptions {
   /** Milliseconds for which the key stays locked if this process dies. Sessions have their own. @default 30_000 */
   ttlMs?: number;
   /**
-   * Milliseconds for which the server keeps the key closed after its holder has stopped trusting it. Requests of a
-   * crashed or former holder arrive in this time. A release ends it. It is a part of a session's TTL, and refused
-   * where a lock ends with its holder's connection. @default 0
+   * Milliseconds for which the server keeps the key closed after its holder has lost it, so that requests of that
+   * holder can still arrive. A release ends the delay. It is a part of a session's TTL, and refused where a lock ends
+   * with its holder's connection. @default 0
    */
   lockDelayMs?: number;
   /**
-   * Whole milliseconds for which the key stays closed from the acquisition on, also after the release and after a crash.
-   * Such a lock is never handed on. For a crash a renewal begins the time anew. Where a lease ends with a session, a crash
-   * or a shutdown ends the time, too; refused where it ends with a connection. @default 0
+   * Whole milliseconds for which the key stays closed from the acquisition on, even after a release or a crash. The
+   * lock is never handed off. After a crash the time counts from the last renewal. Where leases end with a session, a
+   * crash or a shutdown ends the time. Refused where they end with a connection. @default 0
    */
   minHoldMs?: number;
-  /** Whether the lock is renewed every `ttlMs / 3`. `false`: it ends after `ttlMs`, whatever the work does. @default true */
+  /** Whether the lock is renewed every `ttlMs / 3`. `false`: it ends after `ttlMs` in any case. @default true */
   watchdog?: boolean;
   /** Milliseconds after which the lock is lost, so that a hung task cannot keep a key for ever. @default Infinity */
   maxHoldMs?: number;
   /**
-   * Whether the same async call tree may take the key again. It then enters the lock that it has: the options of the
-   * outermost call count.
-   * @default true
+   * Whether the same async call tree may take the key again. It then shares the lock of its outermost call, whose
+   * options apply. @default true
    */
   reentrant?: boolean;
   /**
-   * Kind of the lock. `'shared'`: any number of holders at a time, but none beside an exclusive one. Refused by backends
-   * that keep one holder a key. @default 'exclusive'
+   * Kind of the lock. `'shared'`: any number of holders at a time, but none beside an exclusive one. Refused by
+   * backends that keep one holder a key. @default 'exclusive'
    */
   mode?: 'exclusive' | 'shared';
   /**
-   * Maximum number of permits of the key at a time, over all processes. Each caller goes by its own limit; a caller without
-   * one wants all of the key. Refused by backends that cannot keep so many.
+   * Maximum number of permits of the key at a time, over all processes. Each caller's own limit applies to it; a caller
+   * without one wants all of the key. Refused by backends that cannot keep so many.
    */
   limit?: number;
   /** Number of permits that this call takes of the `limit`. @default 1 */
@@ -59,10 +58,8 @@ export interface AcquireOptions extends TryAcquireOptions {
   /** Milliseconds that the caller waits at most: `0` for one attempt, `Infinity` for ever. @default 10_000 */
   waitMs?: number;
   /**
-   * Whether `withLock` waits for its release. `false` saves a round trip: the next caller of this
-   * process goes on when the release is sent, or answered where requests may change order. The key may then be held for a moment
-   * after `withLock` has resolved. Observers are told of a release that fails, as always.
-   * @default true
+   * Whether `withLock` waits for its release. `false` saves a round trip, but the key may be held for a moment after
+   * `withLock` has resolved. A failed release is reported to observers in both cases. @default true
    */
   awaitRelease?: boolean;
   /** Signal that ends the wait: `acquire` then rejects with `signal.reason`. It does not end a lock that is held. */
@@ -73,23 +70,23 @@ export interface AcquireOptions extends TryAcquireOptions {
 export interface LockServiceOptions extends HandOffOptions {
   /** Defaults of `acquire`, `tryAcquire` and `withLock`. */
   defaults?: AcquireOptions;
-  /** Name before every key, with a colon: applications that share a server then do not share locks. */
+  /** Name that is put before every key, with a colon, so that applications on one server do not share locks. */
   namespace?: string;
-  /** Name of this process for callers that wait for it. @default the host's name */
+  /** Name of this process in the errors of waiting callers. @default the host's name */
   label?: string;
-  /** Maximum number of callers of this process that wait for a key. Others get a `LockTimeoutError`. @default 100_000 */
+  /** Maximum number of callers of this process that wait for one key. Others time out at once. @default 100_000 */
   maxWaiters?: number;
   /**
-   * Milliseconds that `shutdown` waits for the work under locks, and callers for a lock meanwhile. `0` waits for nothing.
-   * In an application of Nest the time begins before the server waits for its requests. @default 10_000
+   * Milliseconds that `shutdown` waits for the work under locks, in which callers may still wait for a lock. In an
+   * application of Nest the time begins before the server waits for its requests. @default 10_000
    */
   shutdownGraceMs?: number;
   observers?: readonly LockObserver[];
   /**
-   * Whether to look for keys that are taken in orders which can deadlock, where a call tree with a lock waits for another
-   * one. The event `orderSuspect` tells of classes of keys that were taken in a circle, and `LockDeadlockError` of call
-   * trees that wait in one. A function returns the class of a key, which it gets without the namespace. `true`: the class is
-   * the key with `*` for numbers, or with Nest the template of `@Locked`. At most 1,000 classes. @default false
+   * Whether to look for keys that are taken in orders which can deadlock. The event `orderSuspect` reports classes of
+   * keys that were taken in a circle. `LockDeadlockError` is thrown when call trees wait for each other. A function
+   * returns the class of a key, which it gets without the namespace. `true`: the class is the key with `*` for numbers,
+   * or with Nest the template of `@Locked`. At most 1,000 classes. @default false
    */
   orderWarnings?: boolean | ((key: string) => string);
   /** Clock of the service, for tests. @default the system's monotonic clock */
@@ -133,15 +130,15 @@ const MAX_TTL_MS = 2 ** 31 - 1;
 const MAX_LABEL_LENGTH = 1_000;
 
 /**
- * Returns the options of a call, with defaults for those that it leaves out.
- * @throws LockConfigurationError naming the option, what it was and what it may be
+ * Returns the options of a call, with `defaults` for missing ones.
+ * @throws LockConfigurationError naming the option, its value and the allowed values
  */
 export function resolveOptions(
-  given: AcquireOptions | undefined,
+  options: AcquireOptions | undefined,
   defaults: ResolvedOptions = DEFAULTS,
 ): ResolvedOptions {
-  if (given === undefined) return defaults;
-  assertOptions(given, ACQUIRE_OPTIONS, 'acquire');
+  if (options === undefined) return defaults;
+  assertOptions(options, ACQUIRE_OPTIONS, 'acquire');
   const {
     ttlMs = defaults.ttlMs,
     waitMs = defaults.waitMs,
@@ -155,7 +152,7 @@ export function resolveOptions(
     mode = defaults.mode,
     limit,
     permits,
-  } = given;
+  } = options;
   const resolved: ResolvedOptions = {
     ttlMs,
     waitMs,
@@ -196,35 +193,35 @@ function assertClaim({ mode, limit, permits }: ResolvedOptions): void {
   if (mode === 'shared') refuseOption('limit', "is for permits: leave out mode: 'shared', which has no limit");
 }
 
-/** Refuses defaults of options that have to fit the key of a call. @throws LockConfigurationError */
-export function assertDefaults(given: AcquireOptions | undefined): void {
+/** Refuses defaults of options that depend on the key of a call. @throws LockConfigurationError */
+export function assertDefaults(defaults: AcquireOptions | undefined): void {
   for (const name of ['mode', 'limit', 'permits'] as const) {
-    if (given?.[name] !== undefined) {
+    if (defaults?.[name] !== undefined) {
       refuseOption(name, 'is no default of a service: give it with each key, to all who take that key');
     }
   }
 }
 
-/** @throws LockConfigurationError naming the option, what it was and what it may be */
+/** @throws LockConfigurationError naming the option, its value and the allowed values */
 export function assertServiceOptions(options: LockServiceOptions): void {
   assertOptions(options, SERVICE_OPTIONS, 'lock service');
   if (options.maxHandOffs !== undefined) assertWhole('maxHandOffs', options.maxHandOffs, 0, MAX_HAND_OFFS);
   if (options.maxHandOffMs !== undefined) assertNumber('maxHandOffMs', options.maxHandOffMs, 0, Infinity);
   if (options.maxWaiters !== undefined) assertNumber('maxWaiters', options.maxWaiters, 0, Infinity);
   if (options.shutdownGraceMs !== undefined) assertNumber('shutdownGraceMs', options.shutdownGraceMs, 0, Infinity);
-  assertPartsOf(options);
+  assertObjectsOf(options);
   const { namespace } = options;
   if (namespace !== undefined) {
     assertText('namespace', namespace, /^[\w.-]+$/u, 'letters, digits, "_", "." and "-", because a colon ends it');
   }
 }
 
-/** Returns the text before every key of a service on the server. */
+/** Returns the namespace with a colon, or an empty text. */
 export function keyPrefixOf({ namespace }: LockServiceOptions): string {
   return namespace === undefined ? '' : `${namespace}:`;
 }
 
-function assertPartsOf({ label, observers, orderWarnings, clock }: LockServiceOptions): void {
+function assertObjectsOf({ label, observers, orderWarnings, clock }: LockServiceOptions): void {
   if (label !== undefined && (typeof label !== 'string' || label === '' || label.length > MAX_LABEL_LENGTH)) {
     refuseOption('label', `must be a text of 1 to ${MAX_LABEL_LENGTH} characters; it was ${shownOption(label)}`);
   }

@@ -10,14 +10,16 @@ import {
   resolveOptions,
 } from './lock-options.js';
 
-type NamedTraits = Pick<LeaseStore, 'name' | 'traits'>;
+type StoreProperties = Pick<LeaseStore, 'name' | 'traits'>;
 
-/** @throws LockConfigurationError when `backend` can keep no such lock, with its lock-delay and its shortest hold */
-export function assertLock(options: ResolvedOptions, backend: NamedTraits): void {
+/**
+ * @throws LockConfigurationError when `backend` does not support the TTL, claim, `minHoldMs` or lock-delay of `options`
+ */
+export function assertLockIsSupported(options: ResolvedOptions, backend: StoreProperties): void {
   const { ttlMs, lockDelayMs, minHoldMs } = options;
   assertTtl(ttlMs, backend);
-  assertShare(options, backend);
-  assertMinHold(minHoldMs, backend);
+  assertClaimIsSupported(options, backend);
+  assertMinHoldIsSupported(minHoldMs, backend);
   if (lockDelayMs === 0) return;
   const { endsWith, ttlLimits } = backend.traits ?? {};
   if (endsWith === 'connection') {
@@ -35,7 +37,7 @@ export function assertLock(options: ResolvedOptions, backend: NamedTraits): void
   }
 }
 
-function assertShare({ mode, limit }: ResolvedOptions, { name, traits }: NamedTraits): void {
+function assertClaimIsSupported({ mode, limit }: ResolvedOptions, { name, traits }: StoreProperties): void {
   if (mode === 'exclusive' && limit === undefined) return;
   const option = limit === undefined ? 'mode' : 'limit';
   const maxPermits = traits?.maxPermits;
@@ -50,7 +52,10 @@ function assertShare({ mode, limit }: ResolvedOptions, { name, traits }: NamedTr
   }
 }
 
-function assertMinHold(minHoldMs: number, { name, traits: { endsWith = 'ttl', ttlLimits } = {} }: NamedTraits): void {
+function assertMinHoldIsSupported(
+  minHoldMs: number,
+  { name, traits: { endsWith = 'ttl', ttlLimits } = {} }: StoreProperties,
+): void {
   if (minHoldMs === 0) return;
   if (endsWith === 'connection') {
     const reason = 'a lock ends with its connection, and the server frees the key at once';
@@ -71,54 +76,54 @@ export function untrustedMs(
   return endsWith === 'ttl' ? Math.max(lockDelayMs, minHoldMs - ttlMs) : lockDelayMs;
 }
 
-/** @throws LockConfigurationError when `backend` cannot keep such a lease */
-export function assertTtl(ttlMs: number, { name, traits }: NamedTraits): void {
+/** @throws LockConfigurationError when `ttlMs` is not within the limits of `backend` */
+export function assertTtl(ttlMs: number, { name, traits }: StoreProperties): void {
   const ttlLimits = traits?.ttlLimits;
   if (ttlLimits === undefined || (ttlMs >= ttlLimits.minMs && ttlMs <= ttlLimits.maxMs)) return;
   refuseOption('ttlMs', `must be from ${ttlLimits.minMs} to ${ttlLimits.maxMs} with ${name}; it was ${ttlMs}`);
 }
 
-/** @throws LockConfigurationError when the delay leaves its holder nothing of a lease, which may be a session's */
+/** @throws LockConfigurationError when the lock-delay is nearly as long as the lease, which may be a session's */
 export function assertLockDelay(lockDelayMs: number, leaseMs: number, { name }: Pick<LeaseStore, 'name'>): void {
   if (lockDelayMs === 0 || leaseMs - lockDelayMs >= MIN_TTL_MS) return;
-  const mostMs = leaseMs - MIN_TTL_MS;
+  const maxDelayMs = leaseMs - MIN_TTL_MS;
   refuseOption(
     'lockDelayMs',
-    `is a part of a lease of ${name}, and must be less than ${mostMs}; it was ${lockDelayMs}`,
+    `is a part of a lease of ${name}, and must be less than ${maxDelayMs}; it was ${lockDelayMs}`,
   );
 }
 
-/** Resolves the options of calls, once for each options object. */
+/** Resolves and checks the options of calls, once for each options object that `resolve` has returned. */
 export class OptionResolver {
   readonly defaults: Readonly<ResolvedOptions>;
-  /** Options that were resolved already. */
-  readonly #checked = new WeakMap<AcquireOptions, Readonly<ResolvedOptions>>();
+  /** Results of `resolve`, which are options of later calls. */
+  readonly #resolvedOptions = new WeakMap<AcquireOptions, Readonly<ResolvedOptions>>();
 
   /** @throws LockConfigurationError */
   constructor(
     defaults: AcquireOptions | undefined,
-    private readonly store: NamedTraits,
+    private readonly store: StoreProperties,
   ) {
     assertDefaults(defaults);
     this.defaults = this.#resolve(defaults, DEFAULTS);
   }
 
-  /** Returns all options of a call, frozen. A call that is given the result need not resolve it again. */
+  /** Returns all options of a call, frozen. Another call with the result as its options need not resolve them again. */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
     const resolved = Object.freeze({ ...this.resolveOnce(options) });
-    this.#checked.set(resolved, resolved);
+    this.#resolvedOptions.set(resolved, resolved);
     return resolved;
   }
 
-  /** Returns all options of a call. */
+  /** Returns all options of a call, or `options` itself if `resolve` has returned it. */
   resolveOnce(options?: AcquireOptions): Readonly<ResolvedOptions> {
     if (options === undefined) return this.defaults;
-    return this.#checked.get(options) ?? this.#resolve(options, this.defaults);
+    return this.#resolvedOptions.get(options) ?? this.#resolve(options, this.defaults);
   }
 
   #resolve(options: AcquireOptions | undefined, defaults: Readonly<ResolvedOptions>): Readonly<ResolvedOptions> {
     const resolved = resolveOptions(options, defaults);
-    assertLock(resolved, this.store);
+    assertLockIsSupported(resolved, this.store);
     return resolved;
   }
 }

@@ -16,7 +16,7 @@ export class LockSet implements AsyncDisposable {
   /** Signal that aborts with the `LockLostError` of the first lost lock. A release does not abort it. */
   get signal(): AbortSignal {
     const controller = (this.#lossController ??= this.#listenForLosses());
-    // Reading a signal aborts it if a blocked event loop has cost its lock.
+    // The getter of a lock's signal aborts it if the lock was lost while the event loop was blocked.
     for (const lock of this.locks) void lock.signal;
     return controller.signal;
   }

@@ -1,12 +1,12 @@
 import { type Linked, LinkedQueue } from './linked-queue.js';
 
-type Crowd = LinkedQueue<AbortListener>;
+type ListenerQueue = LinkedQueue<AbortListener>;
 
-const crowds = new WeakMap<AbortSignal, { readonly crowd: Crowd; readonly onAbort: () => void }>();
+const sharedListeners = new WeakMap<AbortSignal, { readonly crowd: ListenerQueue; readonly onAbort: () => void }>();
 
 /**
- * Calls `onAbort` when a signal aborts, until `end`. Very many may listen to one signal: Node walks through all listeners
- * for each that is added, and warns of more than ten. All of these therefore share one listener.
+ * Calls `onAbort` when a signal aborts, until `end` is called. All instances for one signal share one event listener:
+ * Node searches all listeners for each added one, and warns of more than ten.
  */
 export class AbortListener implements Linked<AbortListener> {
   /** @internal */
@@ -14,35 +14,35 @@ export class AbortListener implements Linked<AbortListener> {
   /** @internal */
   after: AbortListener | undefined;
   /** @internal */
-  queue: Crowd | undefined;
+  queue: ListenerQueue | undefined;
 
   /** @param signal must not be aborted yet */
   constructor(
     private readonly signal: AbortSignal,
     readonly onAbort: () => void,
   ) {
-    const { crowd, onAbort: shared } = crowdOf(signal);
+    const { crowd, onAbort: shared } = sharedListenerOf(signal);
     if (!crowd.first) signal.addEventListener('abort', shared);
     crowd.push(this);
   }
 
   end(): void {
-    const { crowd, onAbort } = crowdOf(this.signal);
+    const { crowd, onAbort } = sharedListenerOf(this.signal);
     crowd.delete(this);
     if (!crowd.first) this.signal.removeEventListener('abort', onAbort);
   }
 }
 
-function crowdOf(signal: AbortSignal): { readonly crowd: Crowd; readonly onAbort: () => void } {
-  const known = crowds.get(signal);
-  if (known) return known;
-  const crowd: Crowd = new LinkedQueue();
+function sharedListenerOf(signal: AbortSignal): { readonly crowd: ListenerQueue; readonly onAbort: () => void } {
+  const existing = sharedListeners.get(signal);
+  if (existing) return existing;
+  const crowd: ListenerQueue = new LinkedQueue();
   const onAbort = (): void => {
     for (let next = crowd.first; next; next = crowd.first) {
       next.end();
       next.onAbort();
     }
   };
-  crowds.set(signal, { crowd, onAbort });
+  sharedListeners.set(signal, { crowd, onAbort });
   return { crowd, onAbort };
 }

@@ -1,13 +1,13 @@
 import { type Clock, systemClock } from './timers.js';
 
-/** Time on the monotonic clock by which a task must be over. */
+/** Time by the monotonic clock by which a task must have ended. */
 export class Deadline {
   private constructor(
     readonly at: number,
     readonly clock: Clock,
   ) {}
 
-  /** Returns the deadline after `ms`: `0` is past at once, `Infinity` never comes. @param from time by the clock */
+  /** Returns the deadline `ms` after `from`. `0` has passed at once, and `Infinity` never passes. */
   static after(ms: number, clock: Clock = systemClock, from = clock.now()): Deadline {
     return new Deadline(from + ms, clock);
   }

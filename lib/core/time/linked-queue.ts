@@ -1,14 +1,14 @@
-/** Item of a `LinkedQueue`. It is in one queue at a time. */
+/** Item of a `LinkedQueue`. It can be in one queue at a time. */
 export interface Linked<T> {
   before: T | undefined;
   after: T | undefined;
-  /** Queue that the item is in. */
+  /** Queue that contains the item. */
   queue: object | undefined;
 }
 
 /**
- * First in, first out, with removal from the middle as fast, and without allocations. A `Set` or an array with many
- * changes leaves former tables in the old part of the heap. Their last items stay alive until a full collection.
+ * Queue, first in, first out, that removes any item in constant time and allocates nothing. A `Set` or an array with
+ * many changes leaves former tables in the old part of the heap. These keep items alive until a full garbage collection.
  */
 export class LinkedQueue<T extends Linked<T>> {
   #first: T | undefined;

@@ -3,21 +3,23 @@ import { runDetached } from './detached.js';
 import { type Linked, LinkedQueue } from './linked-queue.js';
 import type { Clock, Timer } from './timers.js';
 
-/** Maximum number of callbacks in one iteration of the event loop; more would keep everything else waiting. */
+/** Maximum number of callbacks in one iteration of the event loop, so that other work is not delayed. */
 const MAX_PER_ITERATION = 250;
 
-/** Pause between two such iterations, in which a server answers. With 100,000 locks requests cost a third less by it. */
+/**
+ * Pause between two such iterations, so that answers are read. With 100,000 locks it makes requests a third cheaper.
+ */
 const PAUSE_MS = 1;
 
-/** Number of slots up to which an empty one is kept: locks come and go within a slot's time. */
-const MAX_KEPT_SLOTS = 64;
+/** Maximum number of grid points at which an empty one is kept, because a new timer often needs it again. */
+const MAX_KEPT_POINTS = 64;
 
 const wheels = new WeakMap<Clock, TimerWheel>();
 
-/** @internal Timers of one grid point, until its time has come. */
-class Slot extends LinkedQueue<WheelTimer> {
-  /** Timer of the clock for the grid point. */
-  alarm: Timer | undefined;
+/** @internal Timers that fire at the same time of the grid. */
+class GridPoint extends LinkedQueue<WheelTimer> {
+  /** Timer of the clock that runs all timers of the grid point. */
+  clockTimer: Timer | undefined;
 
   constructor(readonly time: number) {
     super();
@@ -25,65 +27,65 @@ class Slot extends LinkedQueue<WheelTimer> {
 }
 
 /**
- * Runs callbacks on a coarse grid of times. All callbacks of one grid point share a timer and run together, so that a
- * thousand renewals share a request. They do not keep the process alive.
+ * Runs callbacks at the times of a coarse grid. All callbacks of one grid point share a timer and run together, so that
+ * their requests can be sent as one batch. They do not keep the process alive.
  */
 export class TimerWheel {
-  readonly #slots = new Map<number, Slot>();
+  readonly #gridPoints = new Map<number, GridPoint>();
 
   constructor(private readonly clock: Clock) {}
 
   /** Returns the wheel that all users of a clock share. */
   static of(clock: Clock): TimerWheel {
-    const known = wheels.get(clock);
-    if (known) return known;
+    const existing = wheels.get(clock);
+    if (existing) return existing;
     const wheel = new TimerWheel(clock);
     wheels.set(clock, wheel);
     return wheel;
   }
 
   /** @internal */
-  slotAt(time: number): Slot {
-    return this.#slots.get(time) ?? this.#open(time);
+  gridPointAt(time: number): GridPoint {
+    return this.#gridPoints.get(time) ?? this.#createGridPoint(time);
   }
 
-  /** @internal Closes an empty slot where there are many: every TTL has grid points of its own. */
-  onEmpty(slot: Slot): void {
-    if (this.#slots.size <= MAX_KEPT_SLOTS || this.#slots.get(slot.time) !== slot) return;
-    this.#slots.delete(slot.time);
-    slot.alarm?.cancel();
+  /** @internal Removes an empty grid point if there are many, because each TTL has its own. */
+  onEmpty(point: GridPoint): void {
+    if (this.#gridPoints.size <= MAX_KEPT_POINTS || this.#gridPoints.get(point.time) !== point) return;
+    this.#gridPoints.delete(point.time);
+    point.clockTimer?.cancel();
   }
 
-  #open(time: number): Slot {
-    const slot = new Slot(time);
-    this.#slots.set(time, slot);
+  #createGridPoint(time: number): GridPoint {
+    const point = new GridPoint(time);
+    this.#gridPoints.set(time, point);
     const run = (): void => {
-      this.#slots.delete(time);
-      runInIterations(slot);
+      this.#gridPoints.delete(time);
+      runInIterations(point);
     };
-    slot.alarm = runDetached(() => this.clock.schedule(time - this.clock.now(), run, { background: true }));
-    return slot;
+    point.clockTimer = runDetached(() => this.clock.schedule(time - this.clock.now(), run, { background: true }));
+    return point;
   }
 }
 
-/** Runs the timers of a slot, a part of them in each iteration of the event loop. */
-function runInIterations(slot: Slot): void {
+/** Runs the timers of a grid point, some in each iteration of the event loop. */
+function runInIterations(point: GridPoint): void {
   for (let count = 0; count < MAX_PER_ITERATION; count += 1) {
-    const timer = slot.first;
+    const timer = point.first;
     if (!timer) return;
     timer.run();
   }
-  setTimeout(runInIterations, PAUSE_MS, slot);
+  setTimeout(runInIterations, PAUSE_MS, point);
 }
 
-/** Timer on the grid that can be set again and again. */
+/** Timer for the times of a grid that can be set repeatedly. */
 export class WheelTimer implements Timer, Linked<WheelTimer> {
   /** @internal */
   before: WheelTimer | undefined;
   /** @internal */
   after: WheelTimer | undefined;
   /** @internal */
-  queue: Slot | undefined;
+  queue: GridPoint | undefined;
 
   constructor(
     private readonly wheel: TimerWheel,
@@ -97,18 +99,18 @@ export class WheelTimer implements Timer, Linked<WheelTimer> {
 
   /** Sets the timer to the first grid point that is not earlier than `time`. */
   setFrom(time: number, gridMs: number): void {
-    const point = Math.ceil(time / gridMs) * gridMs;
-    // Rounding may put the point before `time`: a timer that is then set again for the past would run for ever.
-    this.#setAt(point < time ? point + gridMs : point);
+    const pointTime = Math.ceil(time / gridMs) * gridMs;
+    // A point that rounding has put before `time` would fire again and again.
+    this.#setAt(pointTime < time ? pointTime + gridMs : pointTime);
   }
 
   cancel(): void {
-    const slot = this.queue;
-    slot?.delete(this);
-    if (slot && !slot.first) this.wheel.onEmpty(slot);
+    const point = this.queue;
+    point?.delete(this);
+    if (point && !point.first) this.wheel.onEmpty(point);
   }
 
-  /** @internal Called by the wheel at the time. */
+  /** @internal Called by the wheel when the grid point's time has come. */
   run(): void {
     this.cancel();
     this.callback();
@@ -116,6 +118,6 @@ export class WheelTimer implements Timer, Linked<WheelTimer> {
 
   #setAt(time: number): void {
     this.cancel();
-    this.wheel.slotAt(time).push(this);
+    this.wheel.gridPointAt(time).push(this);
   }
 }

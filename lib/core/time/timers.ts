@@ -1,9 +1,9 @@
-// A test framework may replace the global timers by fakes, in the middle of a lease that a server counts in real time.
+// The timers are imported because test frameworks replace the global ones by fakes, while a server counts in real time.
 import { performance } from 'node:perf_hooks';
 import { clearTimeout, setTimeout } from 'node:timers';
 import { AbortListener } from './abort-listener.js';
 
-/** Pending callback. To cancel one that ran or was cancelled does nothing. */
+/** Scheduled callback. `cancel` does nothing after it has run or was cancelled. */
 export interface Timer {
   cancel(): void;
 }
@@ -19,7 +19,7 @@ export interface Clock {
   schedule(delayMs: number, callback: () => void, options?: { readonly background?: boolean }): Timer;
 }
 
-/** Maximum delay of a timer of Node, which runs a longer one at once. Longer delays are taken in stages. */
+/** Maximum delay of a timer of Node, which would fire a longer one at once. Longer delays are split. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const NO_TIMER: Timer = { cancel: () => undefined };
@@ -32,17 +32,17 @@ class SystemTimer implements Timer {
     private readonly callback: () => void,
     private readonly background: boolean,
   ) {
-    this.#arm(delayMs);
+    this.#startTimeout(delayMs);
   }
 
   cancel(): void {
     clearTimeout(this.#timeout);
   }
 
-  #arm(delayMs: number): void {
+  #startTimeout(delayMs: number): void {
     this.#timeout =
       delayMs > MAX_TIMER_MS
-        ? setTimeout(() => this.#arm(delayMs - MAX_TIMER_MS), MAX_TIMER_MS)
+        ? setTimeout(() => this.#startTimeout(delayMs - MAX_TIMER_MS), MAX_TIMER_MS)
         : setTimeout(this.callback, Math.max(0, Math.ceil(delayMs)));
     if (this.background) this.#timeout.unref();
   }
@@ -62,12 +62,12 @@ export function pause(
 ): Promise<void> {
   return new Promise((resolve) => {
     if (until?.aborted === true) return resolve();
-    const end = (): void => {
+    const finish = (): void => {
       timer.cancel();
       listener?.end();
       resolve();
     };
-    const timer = clock.schedule(delayMs, end, options);
-    const listener = until && new AbortListener(until, end);
+    const timer = clock.schedule(delayMs, finish, options);
+    const listener = until && new AbortListener(until, finish);
   });
 }

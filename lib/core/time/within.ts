@@ -2,10 +2,10 @@ import { replyTimeout } from './reply-timeout.js';
 import type { Clock } from './timers.js';
 
 /**
- * Resolves to true if `task` is fulfilled within `ms`, and to false if the time ends first. Rejects with the error of a
- * `task` that fails in time. A later failure is ignored.
+ * Resolves to true if `task` is fulfilled within `ms`, and to false otherwise. Rejects if `task` rejects within `ms`; a
+ * later rejection is ignored.
  */
-export function settlesWithin(clock: Clock, ms: number, task: Promise<unknown>): Promise<boolean> {
+export function isFulfilledWithin(clock: Clock, ms: number, task: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const timer = replyTimeout(clock, ms, () => resolve(false), { background: true });
     const onFulfilled = (): void => {
