@@ -1,4 +1,4 @@
-// The service, and what an application sees of it.
+// For applications.
 export { isLockService, LockService } from './lock-service.js';
 export { currentLock, currentLocks, LockHandle } from './holding/lock-handle.js';
 export { LockSet } from './several/lock-set.js';
@@ -26,7 +26,7 @@ export { Leadership } from './leading/leadership.js';
 export { readSequencer, type Sequencer, type SequencerState } from './holding/sequencer.js';
 export * from './contract/errors.js';
 
-// For writers of stores: the one door into the core. A backend of ours imports this file of the core, and no other.
+// For writers of stores. The backends of this library import no other file of the core.
 export {
   type Asker,
   type GrantedLease,
@@ -53,7 +53,7 @@ export {
   startBackend,
 } from './leasing/open-backend.js';
 
-// For writers of stores: what most of them need.
+// For writers of stores: parts that most stores need.
 export { AbortListener } from './time/abort-listener.js';
 export { isFulfilledWithin as within } from './time/within.js';
 export { areCredentials, type Credentials } from './kit/credentials.js';

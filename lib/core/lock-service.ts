@@ -29,12 +29,12 @@ import type { WantedKey } from './several/wanted-keys.js';
 const BRAND = Symbol.for('nestjs-distributed-lock/service');
 
 /**
- * Takes and releases locks of one backend. Works without Nest: `new LockService(redis({ url }))`. It owns its backend, also
- * a live one that it was given: `close()` closes it.
+ * Takes and releases locks of one backend. Works without Nest: `new LockService(redis({ url }))`. `close()` also closes
+ * the backend, even one that was opened before.
  */
 export class LockService implements AsyncDisposable {
   readonly backend: LockBackend;
-  /** Namespace with a colon, or an empty text. Keys begin with it on the server, in events and in `inspect()`. */
+  /** Namespace with a colon, or an empty text, with which keys begin on the server, in events and in `inspect()`. */
   readonly keyPrefix: string;
   readonly #parts: ServiceParts;
 
@@ -58,8 +58,8 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * Resolves to the holders of `key` on the server, and its waiters.
-   * @throws LockConfigurationError the backend cannot tell; LockBackendError
+   * Resolves to the holders and waiters of `key` on the server.
+   * @throws LockConfigurationError the backend cannot read them; LockBackendError
    */
   async look(key: string): Promise<KeyState> {
     assertKey(key);
@@ -67,8 +67,9 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * Takes `key` from all its holders, or from `owner` alone. A holder learns of it at once or with its next renewal, as the
-   * backend can tell, and the next holder has a greater token. Resolves to the first evicted holder, or to `undefined` where there was none.
+   * Takes `key` from all its holders, or from `owner` alone. A holder is told at once or with its next renewal,
+   * depending on the backend. The next holder has a greater token. Resolves to the first evicted holder, or to
+   * `undefined`.
    * @throws as `look` does
    */
   async evict(key: string, owner?: string): Promise<KeyHolder | undefined> {
@@ -81,14 +82,14 @@ export class LockService implements AsyncDisposable {
     return listKeys(this.#parts.service, this.keyPrefix);
   }
 
-  /** Tells `observer` all events from now on, until the returned function is called. */
+  /** Adds an observer of all events, until the returned function is called. */
   observe(observer: LockObserver): () => void {
     return this.#parts.service.observers.addObserver(observer);
   }
 
   /**
    * Returns a stream of the events from now on, for `for await`. It ends with its signal, the reader's `break`, or the
-   * service. A slow reader holds nothing up and misses the oldest events, see `limit` and `dropped`.
+   * service. A slow reader delays nothing and misses the oldest events, see `limit` and `dropped`.
    * @throws LockConfigurationError
    */
   events(options?: EventStreamOptions): LockEventStream {
@@ -96,8 +97,8 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * Returns all options that a call with these would have, frozen. A call that is given the result need not resolve them
-   * again. @throws LockConfigurationError no such call can ever work here
+   * Returns all options of a call with `options`, frozen. A call with the result as its options need not resolve them
+   * again. @throws LockConfigurationError the backend does not support them
    */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
     return this.#parts.locker.resolve(options);
@@ -106,15 +107,15 @@ export class LockService implements AsyncDisposable {
   /**
    * Waits for the key, at most `waitMs`. The caller has to release the lock, best by `await using`.
    * @throws LockTimeoutError the key is held; LockBackendError the backend does not answer; LockDeadlockError this call
-   * tree has the key and `reentrant` is false; LockLostError this call tree has lost it; LockShutdownError the service is
-   * stopped; `options.signal.reason`. Nothing stays behind.
+   * tree has the key and `reentrant` is false; LockLostError this call tree has lost it; LockShutdownError the service
+   * is stopped; `options.signal.reason`. Nothing of the request stays on the server.
    */
   acquire(key: string, options?: AcquireOptions): Promise<LockHandle> {
     return this.#parts.locker.acquire(key, options);
   }
 
   /**
-   * Makes one attempt: `null` means that the key is held. One round trip to the backend, or none.
+   * Makes one attempt, with at most one round trip to the backend. Resolves to `null` when the key is held.
    * @throws LockBackendError the backend does not answer; LockLostError this call tree has lost the key
    */
   tryAcquire(key: string, options?: TryAcquireOptions): Promise<LockHandle | null> {
@@ -122,7 +123,7 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * Runs `work` under the lock and releases it whatever happens. An error of `work` reaches the caller untouched.
+   * Runs `work` under the lock, and always releases the lock. An error of `work` reaches the caller unchanged.
    * @throws as `acquire` does; LockLostError when the lock ended before `work` did, whose result is then discarded
    */
   withLock<T>(key: string, work: (lock: LockHandle) => Promise<T> | T, options?: AcquireOptions): Promise<T> {
@@ -143,11 +144,11 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * Takes all of `keys` or none, and waits at most `waitMs` altogether. Callers who all take their keys like this never wait
-   * for each other in a circle. A key that comes twice is taken once, with the stronger claim. The caller has to release
-   * the set, best by `await using`.
-   * @throws as `acquire` does; LockLostError one was lost during the wait for another; LockConfigurationError for no keys,
-   * and for a key with two claims of which neither covers the other. Nothing stays behind.
+   * Takes all of `keys` or none, and waits at most `waitMs` altogether. Callers that take all their keys by this method
+   * never deadlock. A key that comes twice is taken once, with the stronger claim. The caller has to release the set,
+   * best by `await using`.
+   * @throws as `acquire` does; LockLostError one was lost during the wait for another; LockConfigurationError for no
+   * keys, and for a key with two claims of which neither covers the other
    */
   acquireAll(keys: readonly WantedKey[], options?: AcquireOptions): Promise<LockSet> {
     return this.#parts.several.acquireAll(keys, options);
@@ -163,8 +164,8 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * Stands for the leadership `key` until it is closed, or the service ends: one process at a time runs `work`. When the
-   * work has ended, for whatever reason, this process stands again, behind the others.
+   * Makes this process a candidate for the leadership `key`, until it is closed or the service ends. One process at a
+   * time leads and runs `work`. When the work has ended, this process becomes a candidate again, behind the others.
    * @throws LockConfigurationError, also when this service stands for `key` already; LockShutdownError
    */
   lead(key: string, work: LeaderWork, options?: LeadOptions): Leadership {
@@ -177,9 +178,9 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * Resolves to whether the lock with this `sequencer()` is still held, by one reading of the backend, or by none for
-   * `unknown`. With `key` only a sequencer of that key is valid, and with a `key` that is no string none. A valid lock may
-   * be lost the moment after: compare fencing tokens where you write, if you can.
+   * Resolves to whether the lock with this `sequencer()` is still held, by at most one reading of the backend. With
+   * `wanted.key` only a sequencer of that key is valid. A valid lock may be lost right afterwards: compare fencing
+   * tokens where you write, if you can.
    * @throws LockBackendError the backend does not answer
    */
   checkSequencer(text: string, wanted: { readonly key?: string } = {}): Promise<SequencerState> {
@@ -187,49 +188,49 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * Has the backend look for what can never work, as the module does at its start. If it cannot be reached, observers hear
-   * of it and `health` shows it. @throws LockConfigurationError
+   * Has the backend check its settings on the server, as the module does at its start. A server that cannot be reached
+   * is reported to observers and in `health`. @throws LockConfigurationError
    */
   start(): Promise<void> {
     const onFailure = (error: unknown): void => void this.#parts.service.observers.notifyFailure('', 'start', error);
     return whileAwaited(() => runOutsideLocks(() => startBackend(this.backend, onFailure)));
   }
 
-  /** Refuses all acquisitions and sends waiters away, with `LockShutdownError`. Held locks stay held. Idempotent. */
+  /** Rejects all waiters and all later acquisitions with `LockShutdownError`. Held locks stay held. Idempotent. */
   stop(): void {
     this.#parts.end.stop();
   }
 
   /**
-   * @internal Begins the grace time, in which a server finishes its requests. From now on no caller waits longer. After it
-   * newcomers are refused, and holders from before this call are told, as by `shutdown`; later holders have as long.
+   * @internal Begins the grace time in which a server finishes its requests, and limits all later waits to it. At its
+   * end new callers are refused, and holds from before this call end as by `shutdown`. Each later hold has as much
+   * time.
    */
   limitWaits(ms?: number): void {
     this.#parts.end.limitWaits(ms);
   }
 
   /**
-   * Refuses newcomers with `LockShutdownError`. Resolves to true when no lock is held or waited for, and to false when
-   * `graceMs` end first. Until then waiters get their turn, and a call tree that holds a lock may take others.
+   * Refuses new callers with `LockShutdownError`. Resolves to true when no lock is held or waited for, and to false
+   * after `graceMs`. Until then waiters get their turn, and a call tree that holds a lock may take others.
    */
   drain(graceMs?: number): Promise<boolean> {
     return whileAwaited(() => this.#parts.end.drain(graceMs));
   }
 
   /**
-   * Drains, then closes the backend. Work that has not ended within `graceMs` is told that its lock is lost (`shutdown`).
-   * Its key is not released under it: the key becomes free when the work ends, or with its TTL. In a second call an earlier
-   * end of the grace time counts.
+   * Drains, then closes the backend. Work that has not ended within `graceMs` loses its lock with the reason
+   * `shutdown`. Its key becomes free only when the work ends, or with its TTL. A second call can only shorten the grace
+   * time.
    */
   shutdown(graceMs?: number): Promise<void> {
     return whileAwaited(() => this.#parts.end.shutdown(graceMs));
   }
 
   /**
-   * Stops at once, for a caller that knows that no work runs under a lock. Tells remaining holders that their locks are lost
-   * (`shutdown`), releases these, and closes the backend. A server has `withinMs` to answer, 5 s by default, and the backend
-   * as long again; the TTL ends what remains. During a `shutdown` this is `shutdown(0)`: holders are told now, and their
-   * keys are not released under their work. Leaders end first, see `lead`. Idempotent.
+   * Stops at once, for a caller that knows that no work runs under a lock. Leaders end first, see `lead`. All other
+   * holders lose their locks with the reason `shutdown`. The releases have `withinMs`, 5 s by default, and the close of
+   * the backend as long again; the TTL ends leases that remain. During a `shutdown` this is `shutdown(0)`. Idempotent.
    */
   close(withinMs?: number): Promise<void> {
     return whileAwaited(() => this.#parts.end.close(withinMs));
@@ -242,7 +243,7 @@ export class LockService implements AsyncDisposable {
 
 Object.defineProperty(LockService.prototype, BRAND, { value: true });
 
-/** Returns whether `value` is a `LockService`, also one of another copy of this package. */
+/** Returns whether `value` is a `LockService` of this or another copy of the package. */
 export function isLockService(value: unknown): value is LockService {
   return typeof value === 'object' && value !== null && BRAND in value;
 }

@@ -20,7 +20,7 @@ export interface ServiceParts extends AcquisitionParts {
   readonly end: ServiceEnd;
 }
 
-/** Makes the parts of a service that owns `backend`. @throws LockConfigurationError */
+/** Creates the parts of a service with `backend`. @throws LockConfigurationError */
 export function createServiceParts(backend: LockBackend, options: LockServiceOptions): ServiceParts {
   const { defaults, maxWaiters = 100_000, orderWarnings = false, shutdownGraceMs } = options;
   const resolver = new OptionResolver(defaults, backend.store);
