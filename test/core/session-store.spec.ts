@@ -61,7 +61,7 @@ describe('a store whose leases live as long as a session', () => {
 
   it('says for how long it is trusted, and from when, whatever the caller asks for', async () => {
     await clock.advance(1_000);
-    await expect(win('k')).resolves.toMatchObject({ times: { keptMs: SESSION_MS, sentAt: 0 } });
+    await expect(win('k')).resolves.toMatchObject({ times: { serverTtlMs: SESSION_MS, sentAt: 0 } });
   });
 
   it('gets a lease back that nobody renews, at its end', async () => {

@@ -4,7 +4,7 @@ export interface LeaseTimes {
   readonly requestedTtlMs: number;
   /** Time to live on the server. In a store with sessions it is the session's. */
   readonly serverTtlMs: number;
-  /** Part of `keptMs` for which the holder trusts the lease. The rest is its lock-delay. */
+  /** Part of `serverTtlMs` for which the holder trusts the lease. The rest is its lock-delay. */
   readonly trustedMs: number;
   /** Time by the clock, right before the granted request was sent. */
   readonly sentAt: number;

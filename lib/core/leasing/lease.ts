@@ -17,7 +17,7 @@ export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'>
   /** See `GrantedLease`. */
   readonly complete?: (() => Promise<void>) | undefined;
   /**
-   * Resolves to whether the owner has the key for another `keptMs` from this call. A rejection is no answer: renew
+   * Resolves to whether the owner has the key for another `serverTtlMs` from this call. A rejection is no answer: renew
    * again.
    */
   renew(): Promise<boolean>;
