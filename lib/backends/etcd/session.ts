@@ -126,8 +126,8 @@ export class EtcdSession {
   }
 
   /**
-   * Resolves to the revision at which `name` still was the key that was created at `createdAt`, in a session with its
-   * whole TTL from this call on. Resolves to `undefined` when that key is gone.
+   * Resolves to a revision at which `name` was still the key that was created at `createdAt`, or to `undefined` when that
+   * key is gone. The session then lasts a whole TTL from this call on.
    */
   confirmKey(name: string, createdAt: bigint): Promise<bigint | undefined> {
     return new Promise((resolve, reject) => {
