@@ -5,25 +5,25 @@ export const OF_THE_LINE: readonly Mutant[] = [
   {
     mistake: 'lets in one more than fit',
     file: 'contract/claim.ts',
-    from: 'return taken <= claim.of;',
-    to: 'return taken - 1 <= claim.of;',
+    from: 'return permitCount <= claim.of;',
+    to: 'return permitCount - 1 <= claim.of;',
   },
   {
     mistake: 'keeps the last permit back',
     file: 'contract/claim.ts',
-    from: 'return taken <= claim.of;',
-    to: 'return taken <= claim.of && (taken < claim.of || claim.of > 3);',
+    from: 'return permitCount <= claim.of;',
+    to: 'return permitCount <= claim.of && (permitCount < claim.of || claim.of > 3);',
   },
   {
     mistake: 'does not count those who wait',
     file: 'line/line.ts',
-    from: 'fits(claimOf(owner), before.map(claimIn))',
-    to: 'fits(claimOf(owner), before.filter(({ token }) => token !== undefined).map(claimIn))',
+    from: 'fits(claimOf(owner), before.map(claimOfEntry))',
+    to: 'fits(claimOf(owner), before.filter(({ token }) => token !== undefined).map(claimOfEntry))',
   },
   {
     mistake: 'renews all who have the key',
     file: 'line/line.ts',
-    from: 'line.with(at, { ...present, until })',
+    from: 'line.with(index, { ...existing, until })',
     to: 'line.map((entry) => ({ ...entry, until }))',
   },
   {
@@ -41,20 +41,20 @@ export const OF_THE_LINE: readonly Mutant[] = [
   {
     mistake: 'puts who asks again at the end',
     file: 'line/line.ts',
-    from: 'at < 0 ? [...line, entry] : line.with(at, entry)',
-    to: 'at < 0 ? [...line, entry] : [...line.toSpliced(at, 1), entry]',
+    from: 'index < 0 ? [...line, entry] : line.with(index, entry)',
+    to: 'index < 0 ? [...line, entry] : [...line.toSpliced(index, 1), entry]',
   },
   {
     mistake: 'gives a holder who asks again another token',
     file: 'line/line.ts',
-    from: 'token: present?.token ?? nextToken',
+    from: 'token: existing?.token ?? nextToken',
     to: 'token: nextToken',
   },
   {
     mistake: 'tells only the first who fits',
     file: 'line/line.ts',
-    from: '.map(({ owner }) => owner);\n}\n\n/** Returns the answer',
-    to: '.map(({ owner }) => owner)\n    .slice(0, 1);\n}\n\n/** Returns the answer',
+    from: '.map(({ owner }) => owner);\n}\n\n/**\n * Returns the refusal',
+    to: '.map(({ owner }) => owner)\n    .slice(0, 1);\n}\n\n/**\n * Returns the refusal',
   },
   {
     mistake: 'has a waiter wait for the last of those before it to end',
@@ -69,8 +69,8 @@ export const OF_THE_NODES: readonly Mutant[] = [
   {
     mistake: 'counts one permit too few',
     file: 'contract/claim.ts',
-    from: 'return taken <= claim.of;',
-    to: 'return taken - 1 <= claim.of;',
+    from: 'return permitCount <= claim.of;',
+    to: 'return permitCount - 1 <= claim.of;',
   },
   {
     mistake: 'has a reader watch the first writer, not the nearest',
@@ -81,8 +81,8 @@ export const OF_THE_NODES: readonly Mutant[] = [
   {
     mistake: 'has all who wait for permits watch the one before them',
     file: 'line/obstacle.ts',
-    from: "if (!nearest) return { until: 'departure' };",
-    to: "if (!nearest) return { until: 'end', at: before.length - 1 };",
+    from: "if (!nearestObstacle) return { until: 'departure' };",
+    to: "if (!nearestObstacle) return { until: 'end', at: before.length - 1 };",
   },
 ];
 
@@ -103,20 +103,20 @@ export const OF_THE_LEASES: readonly Mutant[] = [
   {
     mistake: 'puts those in line who do not wait',
     file: 'line/claim-leases.ts',
-    from: 'mayEnter ? now + WAITER_MS : undefined',
-    to: 'now + WAITER_MS',
+    from: 'mayEnter ? now + WAITER_TTL_MS : undefined',
+    to: 'now + WAITER_TTL_MS',
   },
   {
     mistake: 'renews a lease that has ended',
     file: 'line/claim-leases.ts',
-    from: 'line: withoutExpired(seen.line, seen.now) }',
-    to: 'line: seen.line }',
+    from: 'line: withoutExpired(cellReading.line, cellReading.now) }',
+    to: 'line: cellReading.line }',
   },
   {
     mistake: 'renews the place of one who waits',
     file: 'line/line.ts',
-    from: 'return present?.token === undefined ? undefined :',
-    to: 'return present === undefined ? undefined :',
+    from: 'return existing?.token === undefined ? undefined :',
+    to: 'return existing === undefined ? undefined :',
   },
   {
     mistake: 'says that who waited had the key',
@@ -131,20 +131,20 @@ export const OF_JOINED_READERS: readonly Mutant[] = [
   {
     mistake: 'has readers join for as long as they come',
     file: 'holding/joinable-holds.ts',
-    from: 'if (isExhausted(',
-    to: 'if (false && isExhausted(',
+    from: 'if (\n      areHandOffsExhausted(',
+    to: 'if (\n      false && areHandOffsExhausted(',
   },
   {
     mistake: 'tells one reader of a loss',
     file: 'holding/hold.ts',
-    from: 'this.#loss ??= new AbortController()',
-    to: 'this.#loss = new AbortController()',
+    from: 'this.#lossController ??= new AbortController()',
+    to: 'this.#lossController = new AbortController()',
   },
   {
     mistake: 'frees the key with the first reader who leaves',
     file: 'holding/hold.ts',
-    from: '    this.#entries += 1;\n    this.#joined += 1;',
-    to: '    this.#joined += 1;',
+    from: '    this.#entryCount += 1;\n    this.#joinCount += 1;',
+    to: '    this.#joinCount += 1;',
   },
 ];
 
@@ -153,13 +153,13 @@ export const OF_CONTENTION: readonly Mutant[] = [
   {
     mistake: 'takes a swap for done that was refused',
     file: 'line/claim-leases.ts',
-    from: 'if (await this.cell.swap(key, seen.place, { line, token, ready: findReadyWaiters(line) })) return result;',
-    to: 'await this.cell.swap(key, seen.place, { line, token, ready: findReadyWaiters(line) });\n      return result;',
+    from: 'if (await this.cell.swap(key, cellReading.place, { line, token, ready: findReadyWaiters(line) })) return result;',
+    to: 'await this.cell.swap(key, cellReading.place, { line, token, ready: findReadyWaiters(line) });\n      return result;',
   },
   {
     mistake: 'stands in line once more after a lost answer',
     file: 'line/line.ts',
-    from: 'const at = line.findIndex((entry) => entry.owner === owner);\n  const present = line[at];\n  const put',
-    to: 'const at = -1;\n  const present: LineEntry | undefined = undefined;\n  const put',
+    from: 'const index = line.findIndex((entry) => entry.owner === owner);\n  const existing = line[index];\n  const withEntry',
+    to: 'const index = -1;\n  const existing: LineEntry | undefined = undefined;\n  const withEntry',
   },
 ];
