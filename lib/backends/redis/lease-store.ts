@@ -61,7 +61,7 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
   abstract release(key: string, owner: string): Promise<boolean>;
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    if (this.tracksKeys) this.subscriptions?.track(leaseKeyOf(this.prefix, key));
+    if (this.tracksKeys) this.subscriptions?.openForHolder(leaseKeyOf(this.prefix, key));
     return this.renewOnce(key, owner, ttlMs);
   }
 

@@ -31,12 +31,12 @@ export class ClusterSubscriptions implements Subscriptions {
     return this.#subscriptionByNode.get(this.#nodeOf(leaseKey) ?? '')?.channelFor();
   }
 
-  open(leaseKey: string): void {
-    this.#subscriptionFor(leaseKey)?.open();
+  openForWaiter(leaseKey: string): void {
+    this.#subscriptionFor(leaseKey)?.openForWaiter();
   }
 
-  track(leaseKey: string): void {
-    this.#subscriptionFor(leaseKey)?.track();
+  openForHolder(leaseKey: string): void {
+    this.#subscriptionFor(leaseKey)?.openForHolder();
   }
 
   async close(): Promise<void> {

@@ -4,24 +4,24 @@ const EVENTS = ['connecting', 'ready', 'close', 'end'] as const;
 
 type ClientListeners = Readonly<Record<(typeof EVENTS)[number], () => void>>;
 
-/** The listeners of one client, and the functions that the client itself calls. */
+/** The listeners of all lock services on one client, and the functions that the client calls for them. */
 interface SharedListeners {
-  readonly members: Set<ClientListeners>;
+  readonly allListeners: Set<ClientListeners>;
   readonly callbacks: ClientListeners;
 }
 
 const sharedListeners = new WeakMap<RedisClient, SharedListeners>();
 
 /**
- * Calls `listeners` at the events of `client` until the returned function is called. Node warns of a leak after ten
- * listeners of one event, and any number of lock services may share a client. Together they add one listener.
+ * Calls `listeners` at the events of `client` until the returned function is called. All lock services on a client share
+ * one listener for each event, because Node warns of a leak after ten.
  */
 export function addClientListeners(client: RedisClient, listeners: ClientListeners): () => void {
-  const { members, callbacks } = sharedListenersOf(client);
-  if (members.size === 0) for (const event of EVENTS) client.on(event, callbacks[event]);
-  members.add(listeners);
+  const { allListeners, callbacks } = sharedListenersOf(client);
+  if (allListeners.size === 0) for (const event of EVENTS) client.on(event, callbacks[event]);
+  allListeners.add(listeners);
   return () => {
-    if (members.delete(listeners) && members.size === 0)
+    if (allListeners.delete(listeners) && allListeners.size === 0)
       for (const event of EVENTS) client.off(event, callbacks[event]);
   };
 }
@@ -29,9 +29,9 @@ export function addClientListeners(client: RedisClient, listeners: ClientListene
 function sharedListenersOf(client: RedisClient): SharedListeners {
   const existing = sharedListeners.get(client);
   if (existing) return existing;
-  const members = new Set<ClientListeners>();
+  const allListeners = new Set<ClientListeners>();
   const callAll = (event: (typeof EVENTS)[number]) => () => {
-    for (const listeners of members) listeners[event]();
+    for (const listeners of allListeners) listeners[event]();
   };
   const callbacks = {
     connecting: callAll('connecting'),
@@ -39,7 +39,7 @@ function sharedListenersOf(client: RedisClient): SharedListeners {
     close: callAll('close'),
     end: callAll('end'),
   };
-  const shared = { members, callbacks };
+  const shared = { allListeners, callbacks };
   sharedListeners.set(client, shared);
   return shared;
 }

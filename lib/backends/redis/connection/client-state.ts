@@ -1,7 +1,7 @@
 import { NotSentError, ReportedHealth } from '../../../core/index.js';
 
-/** The sender of commands, which waits while its client is not usable. */
-export interface ClientUser {
+/** The sender of commands, which is told when its client may be used. */
+export interface ClientStateListener {
   /** Called when commands may be sent to the client again. */
   onUsable(): void;
   /** Called when commands must wait. With `error`, the requests that wait now fail with it. */
@@ -10,17 +10,18 @@ export interface ClientUser {
   onFirstSuccess(): void;
 }
 
-/** The state of a connection's client, and the health of its server. The user is told when it may send commands. */
+/** The state of a connection's client, and the health of its server. */
 export class ClientState {
   readonly health = new ReportedHealth();
   #isReady = false;
   #isUsable = false;
   #isClosed = false;
+  /** Whether the server has answered the present connection without an error. */
   #hasAnswered = false;
 
-  constructor(private readonly user: ClientUser) {}
+  constructor(private readonly listener: ClientStateListener) {}
 
-  /** Whether the client is connected, as far as the client knows. */
+  /** Whether the client says that it is connected. */
   get isReady(): boolean {
     return this.#isReady;
   }
@@ -42,22 +43,22 @@ export class ClientState {
 
   becomeUsable(): void {
     this.#isUsable = true;
-    this.user.onUsable();
+    this.listener.onUsable();
   }
 
   becomeUnusable(error?: Error): void {
     this.#isUsable = false;
-    this.user.onUnusable(error);
+    this.listener.onUnusable(error);
   }
 
-  /** Called when the connection has ended. The requests that wait fail. */
+  /** Called when the connection has ended. Fails the waiting requests. */
   becomeDisconnected(reason: string): void {
     this.#isReady = false;
     this.health.report('down', reason);
     this.becomeUnusable(new NotSentError(reason));
   }
 
-  /** Called when the client is given up for another one. The requests that wait go on waiting. */
+  /** Called when the client is about to be replaced. The waiting requests go on waiting. */
   becomeReplaced(): void {
     this.#isReady = false;
     this.becomeUnusable();
@@ -76,7 +77,7 @@ export class ClientState {
     this.health.report('up');
     if (this.#hasAnswered) return;
     this.#hasAnswered = true;
-    this.user.onFirstSuccess();
+    this.listener.onFirstSuccess();
   }
 }
 

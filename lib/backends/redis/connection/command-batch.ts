@@ -5,24 +5,23 @@ import type { KeyTracking } from './key-tracking.js';
 import type { RedisArgument, RedisClient, RedisCommand } from './redis-client.js';
 import type { RedisRequest } from './redis-servers.js';
 
-/** The sender of requests, which is told of their replies. */
+/** The connection that sends requests, and is told of their replies. */
 export interface PendingRequestListener {
   /** Called when the server has replied. `isSuccess`: the reply was no error. */
   onReply(isSuccess: boolean): void;
   /** Called once when the request was answered, has failed, or is to be sent again. */
   onSettled(pending: PendingRequest): void;
-  /** Called when the server has answered with an error, before the caller is told. */
+  /** Called with each error reply of the server, before the request fails. */
   onErrorReply(error: Error): void;
   /**
-   * Returns whether the caller should send its request again in a command of its own. The client then sees the error
-   * READONLY, which the server has given to one call of a shared command. One request at a time does that.
+   * Returns whether the request should be sent again in a command of its own, after the error READONLY for one call of a
+   * shared command. Returns `true` to one request at a time: one is enough to show the client the error.
    */
-  claimReadOnlyError(): boolean;
-  /** Sends the request once more. Its first command was not carried out. */
+  reserveReadOnlyResend(): boolean;
+  /** Sends the request once more. The server did not carry out its first command. */
   resend(pending: PendingRequest, mode: SendMode): void;
 }
 
-/** The way in which a request is sent. */
 export interface SendMode {
   /** Whether scripts are sent by their source, because the server does not know their SHA-1. */
   readonly isBySource: boolean;
@@ -30,16 +29,16 @@ export interface SendMode {
   readonly isAlone: boolean;
 }
 
-/** A request between the call that makes it and its answer. */
+/** A request that is not answered yet. */
 export class PendingRequest {
-  /** Index among the requests under way; negative while the request waits. */
+  /** Index in the list of `RequestsUnderWay`; negative while the request waits. */
   index = -1;
   /** Time when the request began to wait for a usable client; 0 when the client was usable. */
   enqueuedAt = 0;
-  /** Number of commands, the confirmation included. */
+  /** Number of commands, including the confirmation. */
   readonly size: number;
   readonly #replies: unknown[];
-  #missingReplies: number;
+  #missingReplyCount: number;
 
   constructor(
     readonly request: Omit<RedisRequest<unknown>, 'read'>,
@@ -47,32 +46,32 @@ export class PendingRequest {
     readonly slot: number,
     readonly mode: SendMode,
     private readonly listener: PendingRequestListener,
-    /** Takes the replies. May throw when they are not valid. */
+    /** Resolves the request with its replies. May throw when they are not valid. */
     readonly resolve: (replies: readonly unknown[]) => void,
-    /** Takes an error that may be logged. */
+    /** Rejects the request with an error that may be logged. */
     readonly reject: (error: unknown) => void,
   ) {
     this.size = request.commands.length + (request.confirmation ? 1 : 0);
-    this.#missingReplies = this.size;
+    this.#missingReplyCount = this.size;
     this.#replies = [...request.commands];
   }
 
   /**
    * Takes the next reply. Replies come in the order of the commands.
-   * @param isShared whether the command also had calls of other requests
+   * @param isShared whether other requests had calls in the same command
    */
   onReply(reply: unknown, isShared: boolean): void {
-    if (this.#missingReplies === 0) return;
+    if (this.#missingReplyCount === 0) return;
     if (isErrorReply(reply)) {
       const error = toLoggableError(reply);
       this.listener.onErrorReply(error);
       // The client sees only an error that answers a whole command, and may reconnect because of READONLY.
-      const shouldShowClient = isShared && isReadOnlyError(error) && this.listener.claimReadOnlyError();
-      return shouldShowClient ? this.#resend({ ...this.mode, isAlone: true }) : this.fail(error);
+      const shouldResend = isShared && isReadOnlyError(error) && this.listener.reserveReadOnlyResend();
+      return shouldResend ? this.#resend({ ...this.mode, isAlone: true }) : this.fail(error);
     }
-    this.#replies[this.size - this.#missingReplies] = reply;
-    this.#missingReplies -= 1;
-    if (this.#missingReplies > 0) return;
+    this.#replies[this.size - this.#missingReplyCount] = reply;
+    this.#missingReplyCount -= 1;
+    if (this.#missingReplyCount > 0) return;
     this.listener.onSettled(this);
     try {
       this.resolve(this.#replies);
@@ -81,15 +80,15 @@ export class PendingRequest {
     }
   }
 
-  /** Handles the failure of a command that several requests share. The error may be about another one of them. */
+  /** Handles an error reply to a command that several requests share, any of which may be its cause. */
   onSharedCommandError(error: Error): void {
     if (isUnknownScriptError(error) || isReadOnlyError(error)) this.fail(error);
     else this.#resend({ ...this.mode, isAlone: true });
   }
 
-  /** Fails, or sends a script by its source when the server does not know its SHA-1. */
+  /** Fails the request. Sends a script again by its source when the server does not know its SHA-1. */
   fail(error: Error): void {
-    if (this.#missingReplies === 0) return;
+    if (this.#missingReplyCount === 0) return;
     if (isUnknownScriptError(error) && !this.mode.isBySource) return this.#resend({ ...this.mode, isBySource: true });
     this.#settle();
     this.request.onFailure?.(error);
@@ -97,13 +96,13 @@ export class PendingRequest {
   }
 
   #resend(mode: SendMode): void {
-    if (this.#missingReplies === 0) return;
+    if (this.#missingReplyCount === 0) return;
     this.#settle();
     this.listener.resend(this, mode);
   }
 
   #settle(): void {
-    this.#missingReplies = 0;
+    this.#missingReplyCount = 0;
     this.listener.onSettled(this);
   }
 }
@@ -111,22 +110,21 @@ export class PendingRequest {
 /** One command of a batch, and the requests that it answers. */
 interface BatchCommand {
   readonly command: RedisCommand | ScriptCall;
-  /** Calls of one script that share the command; empty when it is no script. */
+  /** Calls of one script that share the command; empty for a command that runs no script. */
   readonly calls: ScriptCall[];
   readonly requests: PendingRequest[];
 }
 
 /**
  * The commands of one event loop iteration, for one write to the socket. Calls of one script share a command, because a
- * command costs a client and a server more than a call does. The pipelines of ioredis save less, at several times the
- * cost.
+ * command costs client and server more than a call does. Pipelines of ioredis would save less.
  */
 export class CommandBatch {
   /** Commands in the order of their first requests: an acquisition must not overtake the release of its key. */
   readonly #commands: BatchCommand[] = [];
-  /** Index of the first command that a call may share. In an earlier command the call would overtake another request. */
-  #firstShareable = 0;
-  readonly #unconfirmed: PendingRequest[] = [];
+  /** Index of the first command that further calls may share. In an earlier one they would overtake another request. */
+  #firstShareableIndex = 0;
+  readonly #unconfirmedRequests: PendingRequest[] = [];
 
   constructor(
     private readonly client: RedisClient,
@@ -138,25 +136,25 @@ export class CommandBatch {
     const { commands, confirmation } = pending.request;
     const [first, second] = commands;
     // A request of several commands relies on their order: none of them is shared.
-    const soleCall = first && !second && 'script' in first ? first : undefined;
-    if (!soleCall || pending.mode.isAlone || !this.#shareCommand(soleCall, pending)) {
+    const singleCall = first && !second && 'script' in first ? first : undefined;
+    if (!singleCall || pending.mode.isAlone || !this.#shareCommand(singleCall, pending)) {
       for (const command of commands)
         this.#commands.push({ command, calls: 'script' in command ? [command] : [], requests: [pending] });
     }
-    if (!soleCall) this.#firstShareable = this.#commands.length;
-    if (confirmation) this.#unconfirmed.push(pending);
+    if (!singleCall) this.#firstShareableIndex = this.#commands.length;
+    if (confirmation) this.#unconfirmedRequests.push(pending);
   }
 
-  /** Sends all commands, and after them one confirmation for all requests that need it. */
+  /** Sends all commands, then one confirmation for all requests that need it. */
   send(): void {
     for (const command of this.#commands) this.#sendCommand(command);
-    const confirmation = this.#unconfirmed[0]?.request.confirmation;
-    if (confirmation) this.#sendCommand({ command: confirmation, calls: [], requests: this.#unconfirmed });
+    const confirmation = this.#unconfirmedRequests[0]?.request.confirmation;
+    if (confirmation) this.#sendCommand({ command: confirmation, calls: [], requests: this.#unconfirmedRequests });
   }
 
-  /** Adds the call to an earlier command of the same script and mode. Returns whether there was one. */
+  /** Adds the call to a command of the same script and mode. Returns whether there was such a command. */
   #shareCommand(call: ScriptCall, pending: PendingRequest): boolean {
-    for (let i = this.#commands.length - 1; i >= this.#firstShareable; i -= 1) {
+    for (let i = this.#commands.length - 1; i >= this.#firstShareableIndex; i -= 1) {
       const { calls = [], requests = [] } = this.#commands[i] ?? {};
       const [first] = requests;
       const canShare =
@@ -196,9 +194,9 @@ export class CommandBatch {
       }
     };
     try {
-      // ASKING is for the very next command: one between it and the script would undo it.
-      const isSole = requests[0]?.request.commands.length === 1;
-      if (isSole && 'script' in command && command.script.isTracked) this.tracking.trackNextCommand(this.client);
+      // ASKING holds for the next command only: `CLIENT CACHING` between it and the script would use it up.
+      const isSingle = requests[0]?.request.commands.length === 1;
+      if (isSingle && 'script' in command && command.script.isTracked) this.tracking.trackNextCommand(this.client);
       const rawCommand =
         'script' in command ? toEvalCommand(command.script, calls, requests[0]?.mode.isBySource) : command;
       this.client.call(...rawCommand).then(onAnswer, onFailure);

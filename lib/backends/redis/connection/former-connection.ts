@@ -1,15 +1,15 @@
 import { type Clock, within } from '../../../core/index.js';
 import type { RedisClient } from './redis-client.js';
 
-/** Number and name of a connection, as `CLIENT LIST` shows them. */
+/** The id and the name by which `CLIENT LIST` shows a connection. */
 interface ConnectionIdentity {
   readonly id: string;
   readonly name: string;
 }
 
 /**
- * Has the server end the connection that was replaced. Commands that the network still delays could run
- * when their callers have tried again and are done. A late acquisition would hold its key for a TTL.
+ * The connection that was replaced, which the server is told to end. Commands that the network still delays would
+ * otherwise run after their callers have retried: a late acquisition holds its key for a TTL.
  */
 export class FormerConnection {
   #identity: ConnectionIdentity | undefined;
@@ -23,7 +23,7 @@ export class FormerConnection {
     return this.#identity !== undefined;
   }
 
-  /** Remembers the number of the present connection, unless the user has no right to `CLIENT ID`. */
+  /** Remembers the id of the present connection, unless the user has no right to `CLIENT ID`. */
   async remember(client: RedisClient, sendCommand: (...command: [string, string]) => Promise<unknown>): Promise<void> {
     const name = client.options?.connectionName;
     if (name === undefined) return;
@@ -39,7 +39,7 @@ export class FormerConnection {
   }
 }
 
-/** Compares the name first, because another server may have given the same number to another client. */
+/** Ends the connection only if its name matches: another server may have given the same id to another client. */
 async function killConnection(client: RedisClient, { id, name }: ConnectionIdentity): Promise<void> {
   const description = String(await client.call('CLIENT', 'LIST', 'ID', id));
   if (description.includes(` name=${name} `)) await client.call('CLIENT', 'KILL', 'ID', id);

@@ -5,7 +5,7 @@ import type { ClientKeeper } from './client-keeper.js';
 import { type ClientState, closedError } from './client-state.js';
 import type { RedisClient } from './redis-client.js';
 
-/** Watches a client of the application, which is never disconnected and never replaced. */
+/** Keeper of a client that the application made, which is never disconnected and never replaced. */
 export class GivenClientKeeper implements ClientKeeper {
   /** Private, because printing a service must not print the password that the client has. */
   readonly #client: RedisClient;
@@ -25,7 +25,7 @@ export class GivenClientKeeper implements ClientKeeper {
     return this.#client;
   }
 
-  attach(): void {
+  addListeners(): void {
     const onReady = (): void => {
       this.state.becomeReady();
       this.state.health.report('up');
@@ -50,7 +50,7 @@ export class GivenClientKeeper implements ClientKeeper {
     return undefined;
   }
 
-  /** Does nothing: a given client is not replaced, whatever the test would find. */
+  /** Does nothing, because the application's client is never replaced. */
   testIdleClient(): void {
     return undefined;
   }
@@ -76,8 +76,8 @@ export class GivenClientKeeper implements ClientKeeper {
   }
 
   /**
-   * Sends a PING to a silent client, once in a time-out, until the client is usable. Nothing else would make it usable:
-   * late replies do not come where the client's `commandTimeout` has already failed their commands.
+   * Sends a PING in each time-out until the server answers, which makes the client usable again. Late replies may not do
+   * so: the client's `commandTimeout` may have failed their commands already.
    */
   async #awaitSignOfLife(): Promise<void> {
     if (this.#isAwaitingSignOfLife) return;

@@ -5,8 +5,8 @@ import { SharedTracking, type TrackingUser } from './shared-tracking.js';
 
 /** Channel on which a server tells one connection which keys have changed. */
 export const CHANGES_CHANNEL = '__redis__:invalidate';
-/** Consequence of a server that does not tell of changes, for health. */
-export const LATE_LOSS = 'a holder whose key is deleted learns of it with its next renewal';
+/** Part of an advice: the consequence when the server does not report changed keys. */
+export const NO_TRACKING_CONSEQUENCE = 'a holder whose key is deleted learns of it with its next renewal';
 
 class TrackedByApplicationError extends Error {
   constructor() {
@@ -15,31 +15,33 @@ class TrackedByApplicationError extends Error {
 }
 
 /**
- * Has the server tell this process when a key changes that it has renewed:
- * https://redis.io/docs/latest/develop/reference/client-side-caching/. Another connection than that for the commands gets
- * the messages, because the protocol of most clients knows no others. Renewals alone are tracked: acquisitions and
- * releases cost nothing more.
+ * Has the server report changes of the keys that this process has renewed:
+ * https://redis.io/docs/latest/develop/reference/client-side-caching/. The reports go to a second connection, because RESP2
+ * cannot mix them with replies. Acquisitions and releases are not tracked, and cost nothing more.
  *
- * A message is a hint: it also comes when the server forgets a key for lack of space. It comes once for each renewal.
+ * A report is only a hint: the server also sends it when it stops tracking a key for lack of space. Each renewal yields at
+ * most one report.
  */
 export class KeyTracking implements TrackingUser {
-  /** Connection that gets the messages, and its number while it listens. */
+  /** Connection that gets the reports. */
   #listener: RedisClient | undefined;
+  /** The `CLIENT ID` of the listener, once it has subscribed. */
   #listenerId: string | undefined;
-  /** Connection for commands, and the number of the listener that the server knows for it. */
+  /** Connection for commands, whose keys are tracked. */
   #trackedClient: RedisClient | undefined;
+  /** The `CLIENT ID` of the listener that was last announced on that connection. */
   #knownListenerId: string | undefined;
-  #isTracked = false;
+  #isTracking = false;
   #isRefused = false;
   #onChange: ((name: string | undefined) => void) | undefined;
 
   constructor(
     private readonly health: ReportedHealth,
-    /** Whether the connection for commands belongs to the application, which may track keys on it for a cache. */
-    private readonly isClientGiven = false,
+    /** Whether the connection for commands is the application's, which may track keys on it for a cache of its own. */
+    private readonly isApplicationClient = false,
   ) {}
 
-  /** Whether keys are to be tracked. */
+  /** Whether a store has asked for tracking. */
   get isWanted(): boolean {
     return this.#onChange !== undefined;
   }
@@ -58,7 +60,7 @@ export class KeyTracking implements TrackingUser {
     this.#onChange = onChange;
   }
 
-  /** Has `client` get the messages, which is connected and has subscribed to nothing yet. Never rejects. */
+  /** Makes `client` the listener. It must be connected, and must not have subscribed yet. Never rejects. */
   async listen(client: RedisClient): Promise<void> {
     this.#listener = client;
     try {
@@ -66,14 +68,14 @@ export class KeyTracking implements TrackingUser {
       if (client !== this.#listener) return;
       this.#isRefused = false;
       this.#listenerId = String(id);
-      // Earlier renewals were not tracked.
+      // Earlier renewals were not tracked: any key may have changed.
       this.#onChange?.(undefined);
     } catch (error) {
-      if (client === this.#listener) this.#refuse(error);
+      if (client === this.#listener) this.#onRefusal(error);
     }
   }
 
-  /** Ends the tracking if `client` is what listens: another one may have taken its place already. */
+  /** Ends the tracking if `client` is still the listener. */
   stopListening(client: RedisClient): void {
     if (client === this.#listener) this.#stop();
   }
@@ -81,7 +83,7 @@ export class KeyTracking implements TrackingUser {
   #stop(): void {
     this.#listener = undefined;
     this.#listenerId = undefined;
-    this.#isTracked = false;
+    this.#isTracking = false;
     const client = this.#trackedClient;
     this.#trackedClient = undefined;
     if (client) SharedTracking.of(client).remove(this);
@@ -101,49 +103,49 @@ export class KeyTracking implements TrackingUser {
     this.#onChange?.(name);
   }
 
-  trackAnew(): void {
-    this.#isTracked = false;
+  restartTracking(): void {
+    this.#isTracking = false;
     this.#knownListenerId = undefined;
     this.onChange(undefined);
   }
 
-  /** Tells the server of the listener, before the first commands of a connection. */
-  prepare(client: RedisClient): void {
+  /** Tells the server which connection listens, before the first commands of `client`. */
+  announceListener(client: RedisClient): void {
     const id = this.#listenerId;
     if (id === undefined || (client === this.#trackedClient && id === this.#knownListenerId)) return;
     this.#trackedClient = client;
     this.#knownListenerId = id;
-    this.#isTracked = false;
-    if (this.isClientGiven) void this.#trackGiven(client, id);
-    else this.#track(client, id);
+    this.#isTracking = false;
+    if (this.isApplicationClient) void this.#trackApplicationClient(client, id);
+    else this.#startTracking(client, id);
   }
 
   /** Has the server track the keys that the next command of the connection reads. */
   trackNextCommand(client: RedisClient): void {
-    if (client !== this.#trackedClient || !this.#isTracked) return;
+    if (client !== this.#trackedClient || !this.#isTracking) return;
     client.call('CLIENT', 'CACHING', 'YES').catch((error: unknown) => {
-      if (this.#isTracked && isErrorReply(error)) this.#refuse(error);
+      if (this.#isTracking && isErrorReply(error)) this.#onRefusal(error);
     });
   }
 
-  /** Tracks keys on a client of the application, unless the application does: its own messages would no longer reach it. */
-  async #trackGiven(client: RedisClient, id: string): Promise<void> {
+  /** Tracks keys on a client of the application, unless the application tracks keys itself and would miss its reports. */
+  async #trackApplicationClient(client: RedisClient, id: string): Promise<void> {
     const isCurrent = (): boolean => client === this.#trackedClient && id === this.#listenerId;
     try {
       const listenerId = String(await client.call('CLIENT', 'GETREDIR'));
       if (!isCurrent()) return;
       if (listenerId !== '-1' && listenerId !== SharedTracking.of(client).listenerId)
         throw new TrackedByApplicationError();
-      this.#track(client, id);
-      // Renewals were not tracked meanwhile.
+      this.#startTracking(client, id);
+      // Renewals were not tracked meanwhile: any key may have changed.
       this.#onChange?.(undefined);
     } catch (error) {
       if (isCurrent()) this.#onTrackingError(error);
     }
   }
 
-  #track(client: RedisClient, id: string): void {
-    this.#isTracked = true;
+  #startTracking(client: RedisClient, id: string): void {
+    this.#isTracking = true;
     SharedTracking.of(client).add(this, id);
     const onSuccess = (): void => this.health.setAdvice('tracking', undefined);
     client
@@ -151,20 +153,20 @@ export class KeyTracking implements TrackingUser {
       .then(onSuccess, (error: unknown) => id === this.#listenerId && this.#onTrackingError(error));
   }
 
-  /** A connection that is lost says nothing about tracking: the next commands try again. */
+  /** Ends the tracking after an error reply. After other errors, such as a lost connection, the next commands try again. */
   #onTrackingError(error: unknown): void {
-    if (isErrorReply(error) || error instanceof TrackedByApplicationError) this.#refuse(error);
+    if (isErrorReply(error) || error instanceof TrackedByApplicationError) this.#onRefusal(error);
     else {
       this.#knownListenerId = undefined;
-      this.#isTracked = false;
+      this.#isTracking = false;
     }
   }
 
   /** Ends the tracking until a connection listens anew. */
-  #refuse(error: unknown): void {
+  #onRefusal(error: unknown): void {
     this.#stop();
     this.#isRefused = true;
     const { message } = toLoggableError(error);
-    this.health.setAdvice('tracking', `${LATE_LOSS}, because CLIENT TRACKING was refused: ${message}`);
+    this.health.setAdvice('tracking', `${NO_TRACKING_CONSEQUENCE}, because CLIENT TRACKING was refused: ${message}`);
   }
 }

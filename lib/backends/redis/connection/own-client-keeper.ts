@@ -14,19 +14,19 @@ import { type ClientState, closedError } from './client-state.js';
 import { FormerConnection } from './former-connection.js';
 import type { ClientSource, RedisClient, RedisCommand } from './redis-client.js';
 
-/** Time after which a handshake is abandoned for a new connection: its server may never answer. */
+/** Time after which an unfinished handshake is abandoned for a new connection. */
 const MAX_HANDSHAKE_MS = 5_000;
-/** Smallest time-out that leaves time to test an idle connection and to make another one. */
+/** Minimum time-out with which idle connections are tested: half of it must be enough to make another connection. */
 const MIN_TIMEOUT_TO_TEST_MS = 500;
 
-/** Makes a client when it is needed, and replaces it when its server is silent or no longer the master. */
+/** Keeper of a client that the backend makes, and replaces when its server is silent or no longer the master. */
 export class OwnClientKeeper implements ClientKeeper {
   /** Private, because printing a service must not print the password that the client has. */
   #client: RedisClient | undefined;
   #clientPromise: Promise<RedisClient> | undefined;
-  #handshakeSince = 0;
+  #handshakeStartedAt = 0;
   readonly #formerConnection: FormerConnection;
-  /** Error while the server says that it does not have the configured database: requests fail at once. */
+  /** Error with which requests fail at once, while the server says that it does not have the configured database. */
   #databaseError: LockConfigurationError | undefined;
   #lastError: Error | undefined;
   #stopWatchingMaster: (() => void) | undefined;
@@ -56,17 +56,17 @@ export class OwnClientKeeper implements ClientKeeper {
     return undefined;
   }
 
-  /** Sends a PING, and waits for half the time-out. The other half is left for another connection. */
+  /** Sends a PING, and waits for half the time-out. The other half remains for another connection. */
   testIdleClient(): void {
     const client = this.#client;
     if (!client || this.timeoutMs < MIN_TIMEOUT_TO_TEST_MS) return;
     this.state.becomeUnusable();
-    const onDead = (): void => {
+    const onNoReply = (): void => {
       if (client === this.#client && !this.state.isClosed) this.#replace('the connection has died while it was idle');
     };
-    const alarm = replyTimeout(this.clock, this.timeoutMs / 2, onDead, { background: true });
+    const replyTimer = replyTimeout(this.clock, this.timeoutMs / 2, onNoReply, { background: true });
     const onPingSettled = (): void => {
-      alarm.cancel();
+      replyTimer.cancel();
       if (client === this.#client && this.state.isReady) this.state.becomeUsable();
     };
     client.call('PING').then(onPingSettled, onPingSettled);
@@ -77,12 +77,12 @@ export class OwnClientKeeper implements ClientKeeper {
   }
 
   onConnectTimeout(error: Error): void {
-    const isHandshaking = !this.state.isReady && this.clock.now() - this.#handshakeSince < MAX_HANDSHAKE_MS;
+    const isHandshaking = !this.state.isReady && this.clock.now() - this.#handshakeStartedAt < MAX_HANDSHAKE_MS;
     if (isHandshaking) this.state.health.report('down', error.message);
     else this.#replace(error.message);
   }
 
-  /** Asks the server for the connection's id, so that the next connection can have the server close this one. */
+  /** Remembers the connection's id, so that the next connection can have the server end this one. */
   onFirstReply(sendCommand: (...command: RedisCommand) => Promise<unknown>): void {
     if (this.#client) void this.#formerConnection.remember(this.#client, sendCommand);
   }
@@ -100,7 +100,7 @@ export class OwnClientKeeper implements ClientKeeper {
     if (client) this.#disconnect(client);
   }
 
-  /** Connects. Fails the requests that wait when no client can be made; the next request tries again. */
+  /** Connects. Fails the waiting requests when no client can be made; the next request tries again. */
   #connect(delayMs = 0): Promise<RedisClient> {
     if (this.#clientPromise) return this.#clientPromise;
     const connecting = this.#makeClient(delayMs);
@@ -117,17 +117,17 @@ export class OwnClientKeeper implements ClientKeeper {
     if (this.state.isClosed) throw closedError();
     const client = await this.source.makeClient();
     if (this.state.isClosed) throw closedError();
-    // Loading a client may take long, which is no silence of the server: the time-outs of waiting requests begin anew.
+    // Loading a client may take long, which is not the server's fault: the time-outs of waiting requests begin anew.
     if (!this.state.isUsable) this.state.becomeUnusable();
     const onNewMaster = (): void => this.#replace('another server has been made master');
     this.#stopWatchingMaster ??= this.source.watchMaster?.(this.state.health, onNewMaster);
-    this.#attach(client);
-    // Failures come as events as well, again with every attempt to connect.
+    this.#useClient(client);
+    // The client also emits each failure as an event.
     client.connect().catch(() => undefined);
     return client;
   }
 
-  /** Replaces the client after a random delay, because all processes may reconnect now. Commands under way fail. */
+  /** Replaces the client after a random delay, since all processes may reconnect now. Commands under way fail. */
   #replace(reason: string): void {
     this.state.health.report('down', reason);
     const client = this.#client;
@@ -139,23 +139,23 @@ export class OwnClientKeeper implements ClientKeeper {
     this.#connect(randomInt(Math.ceil(this.timeoutMs / 10) + 1)).catch(() => undefined);
   }
 
-  #attach(client: RedisClient): void {
+  #useClient(client: RedisClient): void {
     this.#client = client;
-    // The client may have to ask for its login before it emits 'connecting'.
+    // The handshake includes the request for a login, which precedes the event 'connecting'.
     this.#restartHandshakeClock();
     this.#removeListeners = addClientListeners(client, this.#clientListeners);
     client.on('error', (error) => this.#onError(error, client.options?.db));
     if (client.status === 'ready') this.#onReady();
   }
 
-  /** Keeps the error listener, because a closing socket may still fail. */
+  /** Disconnects the client, but keeps its error listener: a closing socket may still fail. */
   #disconnect(client: RedisClient): void {
     this.#removeListeners();
     client.disconnect();
   }
 
   readonly #restartHandshakeClock = (): void => {
-    this.#handshakeSince = this.clock.now();
+    this.#handshakeStartedAt = this.clock.now();
   };
 
   readonly #onReady = (): void => {
@@ -164,20 +164,20 @@ export class OwnClientKeeper implements ClientKeeper {
     this.#databaseError = undefined;
     const client = this.#client;
     if (client && this.#formerConnection.isKnown) void this.#endFormerConnection(client);
-    else this.#announceReady();
+    else this.#becomeUsable();
   };
 
   async #endFormerConnection(client: RedisClient): Promise<void> {
     await this.#formerConnection.end(client);
-    if (client === this.#client && this.state.isReady && !this.state.isClosed) this.#announceReady();
+    if (client === this.#client && this.state.isReady && !this.state.isClosed) this.#becomeUsable();
   }
 
-  #announceReady(): void {
+  #becomeUsable(): void {
     this.state.health.report('up');
     this.state.becomeUsable();
   }
 
-  /** Remembers the error. Only a missing database fails requests at once: other errors may pass. */
+  /** Remembers the error. Fails the waiting requests only if the database is missing: other errors may pass. */
   #onError(error: unknown, db = 0): void {
     this.#lastError = toLoggableError(error);
     if (!isUnknownDatabaseError(this.#lastError)) return;

@@ -1,13 +1,13 @@
 import type { ReportedHealth } from '../../../core/index.js';
 
 /**
- * The part of a client that the backend uses, in the names of ioredis. Clients of ioredis 5 and 6 fit, whichever copy of
- * the package made them. `clients/` has adapters of node-redis.
+ * The part of a client that the backend uses, in the names of ioredis. Clients of ioredis 5 and 6 fit. `clients/` has
+ * adapters of node-redis.
  */
 export interface RedisClient {
   readonly status: string;
   readonly isCluster: boolean;
-  /** The client's socket, while it has one. `bytesRead` changes with each sign of life. */
+  /** The client's socket, while it has one. `bytesRead` changes whenever the server has sent something. */
   readonly stream?: { readonly bytesRead?: number; cork(): void; uncork(): void } | undefined;
   readonly options?: {
     readonly keyPrefix?: string | undefined;
@@ -41,7 +41,7 @@ export interface RedisClusterNode extends RedisClient {
   };
 }
 
-/** The address at which this process reaches a server, by the `host:port` by which the servers know each other. */
+/** Maps the `host:port` by which servers know each other to the address at which this process reaches them. */
 export type NatMap = Readonly<Record<string, NatAddress>> | ((address: string) => NatAddress | null);
 
 interface NatAddress {
@@ -60,6 +60,6 @@ export interface ClientSource {
   makeClient(): Promise<RedisClient>;
   /** Makes the client for the subscription, which is not connected yet. @default as `makeClient` does */
   makeSubscriber?(): Promise<RedisClient>;
-  /** Calls `onNewMaster` when another server is made master, which connections do not notice. Returns a function that ends the watch. */
+  /** Calls `onNewMaster` when another server becomes the master. Returns a function that ends the watch. */
   watchMaster?(health: ReportedHealth, onNewMaster: () => void): () => void;
 }

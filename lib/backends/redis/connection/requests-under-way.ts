@@ -1,33 +1,33 @@
 import type { PendingRequest } from './command-batch.js';
 
 /**
- * Maximum number of commands under way. This number keeps a server busy, which answers it within some milliseconds. With
- * more, a renewal would have to wait longer for the commands before it.
+ * Maximum number of commands under way. A server is busy with so many, and answers them within some milliseconds. With
+ * more, a renewal would wait longer for the commands before it.
  */
 const MAX_COMMANDS = 500;
 
 /** The requests of a connection that were sent and are not settled. */
 export class RequestsUnderWay {
   readonly #requests: PendingRequest[] = [];
-  #freeSlots = MAX_COMMANDS;
+  #freeCommands = MAX_COMMANDS;
   #unconfirmedCount = 0;
 
   get isEmpty(): boolean {
     return this.#requests.length === 0;
   }
 
-  get hasFreeSlot(): boolean {
-    return this.#freeSlots > 0;
+  get hasCapacity(): boolean {
+    return this.#freeCommands > 0;
   }
 
-  /** Whether a request waits for its confirmation. The server answers nothing else meanwhile. */
+  /** Whether a request waits for its confirmation. Until then the server answers no further command. */
   get hasUnconfirmed(): boolean {
     return this.#unconfirmedCount > 0;
   }
 
   add(pending: PendingRequest): void {
     pending.index = this.#requests.push(pending) - 1;
-    this.#freeSlots -= pending.size;
+    this.#freeCommands -= pending.size;
     if (pending.request.confirmation) this.#unconfirmedCount += 1;
   }
 
@@ -39,7 +39,7 @@ export class RequestsUnderWay {
       this.#requests[index] = last;
       last.index = index;
     }
-    this.#freeSlots += size;
+    this.#freeCommands += size;
     if (request.confirmation) this.#unconfirmedCount -= 1;
   }
 

@@ -1,22 +1,22 @@
 import type { RedisClient } from './redis-client.js';
 
-/** One of the lock services on a client, which has a listener of its own. */
+/** The tracking of one lock service, which has a listener of its own. */
 export interface TrackingUser {
   /** @param name name of a key that has changed; `undefined` for any key */
   onChange(name: string | undefined): void;
-  /** Has the next renewals name this user's listener, because that of another user has stopped. */
-  trackAnew(): void;
+  /** Announces this user's listener with the next commands, because the listener of another user has stopped. */
+  restartTracking(): void;
 }
 
 const trackingByClient = new WeakMap<RedisClient, SharedTracking>();
 
 /**
- * Tracking of keys that all lock services on one client of the application share. The server sends the messages of a
- * connection to one listener, whose user passes them on to all.
+ * The tracking that all lock services on one client share. The server reports the changes for a connection to one
+ * listener only, whose user passes them on to all users.
  */
 export class SharedTracking {
   readonly #users = new Set<TrackingUser>();
-  /** User whose listener gets the messages. */
+  /** User whose listener gets the reports. */
   #receiver: TrackingUser | undefined;
   #listenerId: string | undefined;
 
@@ -32,23 +32,23 @@ export class SharedTracking {
     return this.#users;
   }
 
-  /** Number of the last listener that a user has named. */
+  /** The `CLIENT ID` of the listener that was last announced to the server. */
   get listenerId(): string | undefined {
     return this.#listenerId;
   }
 
-  /** Adds a user whose listener gets the messages from now on. */
+  /** Adds a user whose listener gets the reports from now on. */
   add(user: TrackingUser, listenerId: string): void {
     this.#users.add(user);
     this.#receiver = user;
     this.#listenerId = listenerId;
   }
 
-  /** Removes a user. The others take over if its listener got the messages. */
+  /** Removes a user. If its listener got the reports, another user's listener takes over. */
   remove(user: TrackingUser): void {
     this.#users.delete(user);
     if (this.#receiver !== user) return;
     this.#receiver = undefined;
-    for (const other of this.#users) other.trackAnew();
+    for (const other of this.#users) other.restartTracking();
   }
 }

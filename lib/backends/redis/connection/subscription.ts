@@ -1,5 +1,5 @@
 import { detached, systemClock, type Timer, type WakeUps, within } from '../../../core/index.js';
-import { CHANGES_CHANNEL, LATE_LOSS } from './key-tracking.js';
+import { CHANGES_CHANNEL, NO_TRACKING_CONSEQUENCE } from './key-tracking.js';
 import type { RedisClient } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
 import { toLoggableError } from '../error.js';
@@ -8,45 +8,45 @@ import { asList } from '../scripts/redis-values.js';
 const MAX_UNSUBSCRIBE_MS = 200;
 /** Time between two checks of the subscription, while this process has a waiter. */
 const CHECK_MS = 5_000;
-/** Time between two checks while the subscription only tells of keys that have changed. */
+/** Time between two checks while the subscription only reports changed keys. */
 const TRACKING_CHECK_MS = 30_000;
 
 /**
- * KEYS: channel, because some proxies refuse scripts without keys. ARGV: channel, to which no client adds its `keyPrefix`.
+ * KEYS: the channel, because some proxies refuse scripts without keys. ARGV: the channel without the client's `keyPrefix`.
  */
-const COUNT_LISTENERS = "return redis.call('PUBSUB', 'NUMSUB', ARGV[1])";
+const COUNT_LISTENERS_SCRIPT = "return redis.call('PUBSUB', 'NUMSUB', ARGV[1])";
 
-/** The subscriptions by which servers wake the waiters of this process, and tell it of keys that have changed. */
+/** The subscriptions by which servers wake the waiters of this process, and report changed keys to it. */
 export interface Subscriptions {
   /** Whether messages stay on the node of a cluster that has the channel's slot. */
   readonly isSharded: boolean;
   readonly wakeUps: WakeUps;
   /** Returns the channel by which the server of `leaseKey` reaches this process; `undefined` without a subscription. */
   channelFor(leaseKey: string): string | undefined;
-  /** Connects for a waiter, and stays connected. Never throws: without a subscription waiters poll. */
-  open(leaseKey: string): void;
-  /** Connects for a holder whose key is to be tracked, and stays connected. Never throws. */
-  track(leaseKey: string): void;
+  /** Connects because a caller waits, and stays connected. Never throws: without a subscription waiters poll. */
+  openForWaiter(leaseKey: string): void;
+  /** Connects because a held key is to be tracked, and stays connected. Never throws. */
+  openForHolder(leaseKey: string): void;
   close(): Promise<void>;
 }
 
 /**
- * The subscription on which one server wakes the waiters of this process, and tells it of keys that have changed. The first
- * waiter makes it connect, or the first lock that is held for longer than some milliseconds.
+ * The subscription on which one server wakes the waiters of this process, and reports changed keys. It connects with the
+ * first waiter, or with the first lock that is held for longer than some milliseconds.
  *
- * A message is a hint, because messages may be lost. All waiters retry whenever the subscription begins or ends. While
- * a waiter exists, it subscribes again and again, and replaces its client when no answer comes: networks drop
- * idle connections without notice.
+ * Messages are only hints, because they may be lost. All waiters retry whenever the subscription begins or ends. While
+ * a caller waits, the subscription is confirmed again and again, and a client without an answer is replaced: networks
+ * drop idle connections without notice.
  */
 export class Subscription implements Subscriptions {
   /** `s` for sharded Pub/Sub: SSUBSCRIBE, SUNSUBSCRIBE and the event `smessage`. */
   readonly #commandPrefix: 's' | '';
   readonly #stopWatchingHealth: () => void;
-  #opening: Promise<void> | undefined;
+  #connecting: Promise<void> | undefined;
   #client: RedisClient | undefined;
   #isSubscribed = false;
   #nextCheck: Timer | undefined;
-  #checkedAt = 0;
+  #lastCheckAt = 0;
   /** The reason why the last client was replaced, until the present client has answered a check. */
   #replacementReason: string | undefined;
   #isClosed = false;
@@ -60,8 +60,8 @@ export class Subscription implements Subscriptions {
     readonly isSharded: boolean,
   ) {
     this.#commandPrefix = isSharded ? 's' : '';
-    // While commands fail, the subscription is probably dead, too. While commands work, a client without a subscription
-    // may still be trying a former master.
+    // Commands fail: the subscription is probably dead, too. Commands work again: a client without a subscription may
+    // still be trying a former master.
     this.#stopWatchingHealth = connection.health.onChange(({ status }) => {
       if (this.#client && this.#isSubscribed === (status === 'down')) this.#replaceClient();
     });
@@ -71,16 +71,15 @@ export class Subscription implements Subscriptions {
     return this.#isSubscribed ? this.name : undefined;
   }
 
-  /** Connects once. The client reconnects by itself when it notices that its connection has ended. */
-  open(): void {
+  openForWaiter(): void {
     detached(() => {
-      this.#opening ??= this.#connect();
+      this.#connecting ??= this.#connect();
       this.#scheduleCheck();
     });
   }
 
-  track(): void {
-    if (!this.#opening && this.connection.tracking.isWanted) this.open();
+  openForHolder(): void {
+    if (!this.#connecting && this.connection.tracking.isWanted) this.openForWaiter();
   }
 
   async close(): Promise<void> {
@@ -88,7 +87,7 @@ export class Subscription implements Subscriptions {
     this.#isClosed = true;
     this.#stopWatchingHealth();
     this.#nextCheck?.cancel();
-    await this.#opening;
+    await this.#connecting;
     if (this.#client) this.connection.tracking.stopListening(this.#client);
     if (this.#isSubscribed) await this.#unsubscribe();
     this.#client?.disconnect();
@@ -112,7 +111,7 @@ export class Subscription implements Subscriptions {
         tracking.stopListening(client);
         this.#setSubscribed(client, false);
       });
-      // The connection for commands may work while this one fails, and does not report its errors.
+      // The connection for commands may work while this one fails.
       client.on('error', (error) => this.#reportError(error));
       client.connect().catch(() => undefined);
     } catch (error) {
@@ -128,32 +127,32 @@ export class Subscription implements Subscriptions {
       client.disconnect();
     }
     this.#client = undefined;
-    this.#opening = this.#connect();
+    this.#connecting = this.#connect();
   }
 
   #scheduleCheck(): void {
     const onTime = (): void => {
       this.#nextCheck = undefined;
-      void this.#check();
+      void this.#checkSubscription();
     };
     if (!this.#isClosed) this.#nextCheck ??= systemClock.schedule(CHECK_MS, onTime, { background: true });
   }
 
-  async #check(): Promise<void> {
-    const isNeeded = this.wakeUps.isAnyWaiting || this.#replacementReason !== undefined;
-    if (!isNeeded && !this.connection.tracking.isPossible) return;
+  async #checkSubscription(): Promise<void> {
+    const isUrgent = this.wakeUps.isAnyWaiting || this.#replacementReason !== undefined;
+    if (!isUrgent && !this.connection.tracking.isPossible) return;
     const now = systemClock.now();
-    if (isNeeded || now - this.#checkedAt >= TRACKING_CHECK_MS) {
-      this.#checkedAt = now;
+    if (isUrgent || now - this.#lastCheckAt >= TRACKING_CHECK_MS) {
+      this.#lastCheckAt = now;
       const client = this.#client;
       if (client?.status !== 'ready') this.#replaceClient();
-      else if (!isNeeded) await this.#confirmSubscription(client);
+      else if (!isUrgent) await this.#confirmSubscription(client);
       else if (await this.#subscribe(client, undefined)) this.#replacementReason = undefined;
     }
     this.#scheduleCheck();
   }
 
-  /** Waits for the answer, because the server hands keys to this process until it has seen the subscription end. */
+  /** Unsubscribes. Waits for the answer, because until then the server may hand keys to this process. */
   async #unsubscribe(): Promise<void> {
     const { name } = this;
     if (name === undefined) return;
@@ -162,17 +161,17 @@ export class Subscription implements Subscriptions {
   }
 
   /**
-   * Resolves to whether the server has answered and counts this listener.
-   * @param trouble advice for the health after a success
+   * Subscribes. Resolves to whether the server has answered, and counts this process as a listener.
+   * @param adviceOnSuccess advice for the health once the subscription works; `undefined` for none
    */
-  async #subscribe(client: RedisClient, trouble: string | undefined): Promise<boolean> {
+  async #subscribe(client: RedisClient, adviceOnSuccess: string | undefined): Promise<boolean> {
     const { health } = this.connection;
     try {
       if (!(await this.#confirmSubscription(client))) return false;
       if (this.name !== undefined && !this.isSharded && (await this.#countListeners(this.name)) === 0) {
         throw new Error('scripts on the server say that nobody has subscribed, as behind some proxies');
       }
-      health.setAdvice('subscription', trouble);
+      health.setAdvice('subscription', adviceOnSuccess);
       this.#setSubscribed(client, true);
       return true;
     } catch (error) {
@@ -182,7 +181,7 @@ export class Subscription implements Subscriptions {
     }
   }
 
-  /** Subscribes, also anew. Replaces the client when no answer comes. Resolves to whether the client is still in use. */
+  /** Sends SUBSCRIBE, first or again. Resolves to whether an answer came. Otherwise the client has been replaced. */
   async #confirmSubscription(client: RedisClient): Promise<boolean> {
     const { health, timeoutMs } = this.connection;
     const subscribing =
@@ -198,16 +197,16 @@ export class Subscription implements Subscriptions {
     return false;
   }
 
-  /** Counts the listeners in a script, because scripts wake the waiters. Resolves to `NaN` when the server refuses it. */
+  /** Counts the listeners by a script, because scripts wake the waiters. Resolves to `NaN` when the server refuses it. */
   async #countListeners(name: string): Promise<number> {
-    const counting = this.connection.sendCommand('EVAL', COUNT_LISTENERS, 1, name, name);
+    const counting = this.connection.sendCommand('EVAL', COUNT_LISTENERS_SCRIPT, 1, name, name);
     const [, listeners] = await counting.then(asList).catch(() => []);
     return Number(listeners);
   }
 
   #reportError(error: unknown): void {
     const { message } = toLoggableError(error);
-    const consequence = this.name === undefined ? LATE_LOSS : 'waiters have to poll';
+    const consequence = this.name === undefined ? NO_TRACKING_CONSEQUENCE : 'waiters have to poll';
     this.connection.health.setAdvice('subscription', `${consequence}, because the subscription failed: ${message}`);
   }
 

@@ -203,7 +203,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     const [leftMs, lease, index] = asList(reply);
     if (this.#wakeUps.has(owner)) {
       this.#rememberQueued(owner);
-      this.channels.open(leaseKey);
+      this.channels.openForWaiter(leaseKey);
     }
     const holder = holderOf(String(lease));
     return {
