@@ -6,8 +6,8 @@ import { resolveAddress } from './cluster-slots.js';
 
 const MAX_REDIRECTIONS = 5;
 const ASKING_COMMAND = ['ASKING'] as const;
-/** Pause before a command is retried whose keys are on two nodes. */
-const RETRY_MS = 50;
+/** Pause before the retry of a command whose keys are on two nodes, while their slot migrates. */
+const MIGRATION_RETRY_MS = 50;
 
 /**
  * Sends each request to the master of its key, and follows redirections:
@@ -54,13 +54,13 @@ export class ClusterConnection implements RedisServers {
         const message = error instanceof Error ? error.message : '';
         const redirection = parseRedirection(message, address);
         if (redirection?.kind === 'MOVED' || OUT_OF_SERVICE_PATTERN.test(message)) this.nodes.refreshSlots();
-        const isOver = systemClock.now() >= deadline || redirections === MAX_REDIRECTIONS;
-        if (isOver || !(redirection || MIGRATING_KEYS_PATTERN.test(message))) throw error;
+        const isLastAttempt = systemClock.now() >= deadline || redirections === MAX_REDIRECTIONS;
+        if (isLastAttempt || !(redirection || MIGRATING_KEYS_PATTERN.test(message))) throw error;
         if (redirection) {
           redirections += 1;
           [address, isAsking] = [redirection.address, redirection.kind === 'ASK'];
         } else {
-          await pause(systemClock, RETRY_MS);
+          await pause(systemClock, MIGRATION_RETRY_MS);
           [address, isAsking] = [await this.#masterOf(leaseKey), false];
         }
       }
@@ -79,7 +79,7 @@ export class ClusterConnection implements RedisServers {
     throw new Error(`CLUSTERDOWN no node serves slot ${slot}`);
   }
 
-  /** @param isAsking whether each command needs ASKING before it, because the slot is migrating to the node */
+  /** @param isAsking whether to send ASKING before each command, because the slot is migrating to the node */
   async #sendTo<T>(address: string, isAsking: boolean, leaseKey: string, request: RedisRequest<T>): Promise<T> {
     const node = this.nodes.connectionTo(address);
     if (!isAsking) return node.send(leaseKey, request);
@@ -90,9 +90,9 @@ export class ClusterConnection implements RedisServers {
   }
 }
 
-/** Error of a command whose keys are on two nodes, while their slot is migrating. */
+/** Error of a command whose keys are on two nodes, while their slot migrates. */
 const MIGRATING_KEYS_PATTERN = /\bTRYAGAIN /u;
-/** Errors after which another node may be the master. Older servers put them within the error of a script. */
+/** Errors after which another node may be the master. Older servers put them inside the error of a script. */
 const OUT_OF_SERVICE_PATTERN = /\b(?:CLUSTERDOWN|MASTERDOWN|READONLY|LOADING) /u;
 
 function parseRedirection(

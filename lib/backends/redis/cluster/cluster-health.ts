@@ -6,14 +6,15 @@ interface WatchedNode {
 }
 
 /**
- * The health of a cluster, which is `up` while one node can be reached. Its detail names the troubles of the other nodes.
+ * The health of a cluster, which is `up` while one node can be reached. Its detail tells what is wrong with other nodes.
  * When a node fails or slots move, all holds are in jeopardy until they are renewed.
  */
 export class ClusterHealth {
   readonly #nodes = new Map<string, WatchedNode>();
   readonly #listeners = new Set<(health: BackendHealth) => void>();
+  /** The reason why the cluster as a whole is down. */
   #trouble: string | undefined;
-  #lastStatus: BackendHealth['status'] = 'idle';
+  #lastNotifiedStatus: BackendHealth['status'] = 'idle';
 
   get current(): BackendHealth {
     const nodes = [...this.#nodes].map(([name, { health }]) => ({ name, ...health.current }));
@@ -35,7 +36,7 @@ export class ClusterHealth {
     let previousStatus = health.current.status;
     const stopWatching = health.onChange(({ status }) => {
       if (status === 'down') this.putHoldsInJeopardy();
-      else if (previousStatus === 'down' || this.#lastStatus !== 'up') this.#notifyListeners(this.current);
+      else if (previousStatus === 'down' || this.#lastNotifiedStatus !== 'up') this.#notifyListeners(this.current);
       previousStatus = status;
     });
     this.#nodes.set(address, { health, stopWatching });
@@ -49,10 +50,10 @@ export class ClusterHealth {
   /** Reports the health of the cluster as a whole. */
   report(status: BackendHealth['status'], trouble?: string): void {
     this.#trouble = status === 'down' ? trouble : undefined;
-    if (this.current.status === 'down' && this.#lastStatus !== 'down') this.#notifyListeners(this.current);
+    if (this.current.status === 'down' && this.#lastNotifiedStatus !== 'down') this.#notifyListeners(this.current);
   }
 
-  /** Tells the listeners `down` and, if a node can be reached, `up`: all holders renew their leases. */
+  /** Reports `down` to the listeners and, if a node can be reached, `up`: holders then renew their leases. */
   putHoldsInJeopardy(reason?: string): void {
     const { current } = this;
     this.#notifyListeners({ ...current, status: 'down', ...(reason === undefined ? {} : { detail: reason }) });
@@ -65,12 +66,12 @@ export class ClusterHealth {
   }
 
   #notifyListeners(health: BackendHealth): void {
-    this.#lastStatus = health.status;
+    this.#lastNotifiedStatus = health.status;
     for (const listener of this.#listeners) listener(health);
   }
 }
 
-/** Returns the trouble of one node, for the detail of a health of several nodes. */
+/** Returns what is wrong with one node, as a list with at most one text. */
 export function getDetails({ name, status, detail }: NodeHealth): string[] {
   if (status === 'down') return [`${name} is down: ${detail ?? 'no reason is known'}`];
   return detail === undefined ? [] : [`${name}: ${detail}`];

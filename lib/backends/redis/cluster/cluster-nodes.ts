@@ -7,14 +7,14 @@ import type { ClusterSource } from './cluster-source.js';
 import { RedisConnection } from '../connection/redis-connection.js';
 import { toLoggableError } from '../error.js';
 
-/** Time between two loads of the slots of a healthy cluster, which does not announce a failover. */
+/** Time between two loads of the slots while all nodes are up: a cluster does not announce a failover. */
 const REFRESH_MS = 5_000;
-/** First and longest time between two loads while there is trouble. The time doubles in between. */
+/** First and longest time between two loads while a node is down. The time doubles with each load. */
 const MIN_RETRY_MS = 50;
 const MAX_RETRY_MS = 1_000;
-/** Smallest time between two loads, however many callers need the slots. */
+/** Minimum time between two loads, however many callers need the slots. */
 const MIN_INTERVAL_MS = 200;
-/** Number of masters that are asked at once. The first answer counts. */
+/** Number of masters that are asked for the slots at once. The first answer counts. */
 const MASTERS_ASKED_AT_ONCE = 3;
 
 /** The connections to the masters of a cluster, and the slots that each of them serves. */
@@ -27,8 +27,8 @@ export class ClusterNodes {
   slots: SlotMap | undefined;
   #loading: Promise<SlotMap> | undefined;
   #nextLoad: Timer | undefined;
-  #retries = 0;
-  #loadedAt = -Infinity;
+  #retryCount = 0;
+  #lastLoadAt = -Infinity;
   #isClosed = false;
   #onKeyChange: ((name: string | undefined) => void) | undefined;
 
@@ -45,7 +45,7 @@ export class ClusterNodes {
 
   readonly slotOf = (leaseKey: string): number => slotOf(this.keyPrefix + leaseKey);
 
-  /** Returns the one connection to an address. */
+  /** Returns the only connection to an address. */
   connectionTo(address: string): RedisConnection {
     if (this.#isClosed) throw new Error('the backend is closed');
     const existing = this.#connections.get(address);
@@ -66,12 +66,14 @@ export class ClusterNodes {
     return [...this.#connections.values()].some((connection) => connection.canTrackKeys);
   }
 
-  /** Loads the slots. Calls during a load share its answer. Rejects when no node answers. */
+  /** Loads the slots, once for all callers at a time. Rejects when no node answers. */
   loadSlots(): Promise<SlotMap> {
     this.#loading ??= detached(() => this.#loadFromNodes()).finally(() => {
       this.#loading = undefined;
-      this.#retries = this.health.hasTrouble ? this.#retries + 1 : 0;
-      this.#scheduleLoad(this.#retries > 0 ? Math.min(MIN_RETRY_MS * 2 ** this.#retries, MAX_RETRY_MS) : REFRESH_MS);
+      this.#retryCount = this.health.hasTrouble ? this.#retryCount + 1 : 0;
+      this.#scheduleLoad(
+        this.#retryCount > 0 ? Math.min(MIN_RETRY_MS * 2 ** this.#retryCount, MAX_RETRY_MS) : REFRESH_MS,
+      );
     });
     return this.#loading;
   }
@@ -93,36 +95,36 @@ export class ClusterNodes {
     this.#nextLoad = systemClock.schedule(delayMs, () => this.refreshSlots(), { background: true });
   }
 
-  /** Asks some masters and, if none of them answers, all known nodes. */
+  /** Loads the slots from some masters or, if none of them answers, from any known node. */
   async #loadFromNodes(): Promise<SlotMap> {
-    const waitMs = this.#loadedAt + MIN_INTERVAL_MS - systemClock.now();
+    const waitMs = this.#lastLoadAt + MIN_INTERVAL_MS - systemClock.now();
     if (waitMs > 0) await pause(systemClock, waitMs, { background: true });
-    this.#loadedAt = systemClock.now();
+    this.#lastLoadAt = systemClock.now();
     const masters = [...(this.slots?.masters ?? [])];
     try {
-      const slots = await this.#loadFromFirst(pickRandom(masters, MASTERS_ASKED_AT_ONCE)).catch(async () =>
-        this.#loadFromFirst([...new Set([...(await this.source.seedAddresses()), ...masters])]),
+      const slots = await this.#loadFromFastest(pickRandom(masters, MASTERS_ASKED_AT_ONCE)).catch(async () =>
+        this.#loadFromFastest([...new Set([...(await this.source.loadSeedAddresses()), ...masters])]),
       );
-      this.#useSlots(slots);
+      this.#applySlots(slots);
       return slots;
     } catch (error) {
-      const lockError = errorsOf(error).find((one) => isLockError(one));
+      const lockError = errorsOf(error).find((cause) => isLockError(cause));
       if (lockError) throw lockError;
-      const trouble = `no node of the cluster answers: ${messagesOf(error)}`;
-      this.health.report('down', trouble);
-      this.source.refreshGivenCluster?.();
-      throw new Error(trouble, { cause: error });
+      const problem = `no node of the cluster answers: ${messagesOf(error)}`;
+      this.health.report('down', problem);
+      this.source.refreshApplicationCluster?.();
+      throw new Error(problem, { cause: error });
     }
   }
 
-  #loadFromFirst(addresses: readonly string[]): Promise<SlotMap> {
+  #loadFromFastest(addresses: readonly string[]): Promise<SlotMap> {
     const loadFrom = async (address: string): Promise<SlotMap> =>
       SlotMap.parse(await this.connectionTo(address).sendCommand('CLUSTER', 'SLOTS'), address);
     return Promise.any(addresses.map(loadFrom));
   }
 
-  /** Closes the connections to nodes that are no masters any more. */
-  #useSlots(slots: SlotMap): void {
+  /** Replaces the slots, and closes the connections to nodes that are no longer masters. */
+  #applySlots(slots: SlotMap): void {
     const previousSlots = this.slots;
     this.slots = slots;
     this.health.report('up');
@@ -146,7 +148,7 @@ function pickRandom(addresses: readonly string[], maxCount: number): string[] {
 }
 
 function messagesOf(error: unknown): string {
-  return [...new Set(errorsOf(error).map((one) => toLoggableError(one).message))].join('; ');
+  return [...new Set(errorsOf(error).map((cause) => toLoggableError(cause).message))].join('; ');
 }
 
 function errorsOf(error: unknown): readonly unknown[] {

@@ -32,7 +32,7 @@ export class SlotMap {
   }
 }
 
-/** Returns `host:port`. A node that does not know its own host leaves it out: the host of `sender` takes its place. */
+/** Returns `host:port`. The host of `sender` stands in for a missing one: a node may not know its own host. */
 export function resolveAddress(host: unknown, port: unknown, sender: string): string {
   const isKnown = typeof host === 'string' && host !== '' && host !== '?';
   return `${isKnown ? host : splitAddress(sender).host}:${String(port)}`;

@@ -10,14 +10,14 @@ const REDIS_PORT = 6_379;
 
 /** Makes the connections to the nodes of a cluster. */
 export interface ClusterSource {
-  /** Text that clients put before every key, and by which the slot is chosen, too. */
+  /** Text that clients put before every key, and which counts for the key's slot. */
   readonly keyPrefix: string;
-  /** Returns `host:port` of nodes that know the other nodes. */
-  seedAddresses(): Promise<readonly string[]>;
+  /** Resolves to `host:port` of some nodes, which know the others. */
+  loadSeedAddresses(): Promise<readonly string[]>;
   /** @param address `host:port`, as the cluster knows it */
   createClientSource(address: string): ClientSource;
-  /** Has a given Cluster look for its nodes again. Called when no node that it knows answers. */
-  refreshGivenCluster?(): void;
+  /** Has the application's cluster client load its nodes again. Called when no known node answers. */
+  refreshApplicationCluster?(): void;
 }
 
 export function createClusterSource(
@@ -27,7 +27,7 @@ export function createClusterSource(
   const login = createLoginSource('credentials', credentials);
   return {
     keyPrefix: '',
-    seedAddresses: async () => cluster.map(({ host, port = REDIS_PORT }) => `${host}:${port}`),
+    loadSeedAddresses: async () => cluster.map(({ host, port = REDIS_PORT }) => `${host}:${port}`),
     createClientSource: (address) => {
       const location = { ...reachableAddress(address, natMap), tls: tlsOptions(tls) };
       return { makeClient: async () => (await loadClientMaker(clientPackage, 'cluster')).makeClient(location, login) };
@@ -35,34 +35,34 @@ export function createClusterSource(
   };
 }
 
-/** Returns a source that duplicates the connections of a given `Cluster`, which is only asked for its nodes. */
+/** Returns a source that duplicates the connections of the application's `Cluster`, and sends it no commands of locks. */
 export function createGivenClusterSource(givenCluster: RedisCluster): ClusterSource {
   const { keyPrefix = '', natMap } = givenCluster.options;
   let refreshing: Promise<void> | undefined;
   const onRefreshed = (): void => void (refreshing = undefined);
   return {
     keyPrefix,
-    seedAddresses: async () => {
+    loadSeedAddresses: async () => {
       if (givenCluster.status === 'wait') await givenCluster.connect();
       const nodes = givenCluster.nodes('all');
       if (nodes.length === 0)
         throw new Error(`the given Cluster is not connected: its status is "${givenCluster.status}"`);
       return nodes.map(({ options: { host, port } }) => `${host}:${port}`);
     },
-    refreshGivenCluster: () => {
-      // A Cluster of ioredis loads its slots only when a command finds no node.
+    refreshApplicationCluster: () => {
+      // A Cluster of ioredis loads its slots when a command finds no node.
       refreshing ??= givenCluster.call('PING').then(onRefreshed, onRefreshed);
     },
     createClientSource: (address) => {
-      const duplicateNode = (prefix: string) => async () => {
+      const duplicatorWithPrefix = (prefix: string) => async () => {
         const [node] = givenCluster.nodes('all');
         if (!node) throw new Error('the given Cluster is not connected');
         const location = reachableAddress(address, natMap);
         const options = { ...OWN_CLIENT_OPTIONS, readOnly: false, keyPrefix: prefix, ...location };
         return withDatabaseCheck(node.duplicate(options));
       };
-      // A subscriber would add the prefix to a sharded channel, and a script that publishes would not.
-      return { makeClient: duplicateNode(keyPrefix), makeSubscriber: duplicateNode('') };
+      // With a prefix a client subscribes to another channel than that to which the scripts publish.
+      return { makeClient: duplicatorWithPrefix(keyPrefix), makeSubscriber: duplicatorWithPrefix('') };
     },
   };
 }

@@ -8,27 +8,27 @@ import { Subscription, type Subscriptions } from '../connection/subscription.js'
 const MAX_CHANNEL_NAMES = 20_000;
 
 /**
- * One subscription on each master that has a key with a waiter, or one that is held. Their channels are sharded: a message
- * stays on its node, and the node's count of receivers tells whether this process listens. The name of a channel lies in a
- * slot of its node.
+ * One subscription on each master that has a key for which this process waits or which it holds. Their channels are
+ * sharded: a message stays on its node, whose count of receivers shows whether this process listens. The name of a
+ * channel therefore lies in a slot of its node.
  */
 export class ClusterSubscriptions implements Subscriptions {
   readonly isSharded = true;
   readonly wakeUps = new WakeUps();
-  readonly #subscriptionByNode = new Map<string, Subscription>();
-  readonly #closing = new Set<Promise<void>>();
+  readonly #subscriptionByAddress = new Map<string, Subscription>();
+  readonly #closingSubscriptions = new Set<Promise<void>>();
 
   constructor(
     private readonly nodes: ClusterNodes,
     private readonly prefix: string,
-    /** Whether waiters are woken; else the subscriptions only tell of keys that have changed. */
+    /** Whether the subscriptions wake waiters; otherwise they only report changed keys. */
     private readonly wakesWaiters: boolean,
   ) {
     nodes.onSlotsMoved = () => this.#onSlotsMoved();
   }
 
   channelFor(leaseKey: string): string | undefined {
-    return this.#subscriptionByNode.get(this.#nodeOf(leaseKey) ?? '')?.channelFor();
+    return this.#subscriptionByAddress.get(this.#masterOf(leaseKey) ?? '')?.channelFor();
   }
 
   openForWaiter(leaseKey: string): void {
@@ -40,51 +40,53 @@ export class ClusterSubscriptions implements Subscriptions {
   }
 
   async close(): Promise<void> {
-    for (const [node] of this.#subscriptionByNode) this.#closeSubscription(node);
-    await Promise.all(this.#closing);
+    for (const [address] of this.#subscriptionByAddress) this.#closeSubscription(address);
+    await Promise.all(this.#closingSubscriptions);
   }
 
-  #nodeOf(leaseKey: string): string | undefined {
+  #masterOf(leaseKey: string): string | undefined {
     return this.nodes.slots?.masterOf(this.nodes.slotOf(leaseKey));
   }
 
   #subscriptionFor(leaseKey: string): Subscription | undefined {
-    const node = this.#nodeOf(leaseKey);
-    return node === undefined ? undefined : (this.#subscriptionByNode.get(node) ?? this.#createSubscription(node));
+    const address = this.#masterOf(leaseKey);
+    return address === undefined
+      ? undefined
+      : (this.#subscriptionByAddress.get(address) ?? this.#createSubscription(address));
   }
 
-  /** Returns `undefined` when no name in a slot of the node was found. */
-  #createSubscription(node: string): Subscription | undefined {
-    const name = this.wakesWaiters ? this.#findChannelName(node) : undefined;
+  /** Returns `undefined` when no channel name lies in a slot of the node. */
+  #createSubscription(address: string): Subscription | undefined {
+    const name = this.wakesWaiters ? this.#findChannelName(address) : undefined;
     if (this.wakesWaiters && name === undefined) return undefined;
-    const subscription = new Subscription(this.nodes.connectionTo(node), name, this.wakeUps, true);
-    this.#subscriptionByNode.set(node, subscription);
+    const subscription = new Subscription(this.nodes.connectionTo(address), name, this.wakeUps, true);
+    this.#subscriptionByAddress.set(address, subscription);
     return subscription;
   }
 
-  #findChannelName(node: string): string | undefined {
+  #findChannelName(address: string): string | undefined {
     const id = randomUUID();
     for (let i = 0; i < MAX_CHANNEL_NAMES; i += 1) {
       const name = `${this.prefix}:{${i}}:${id}`;
-      if (this.nodes.slots?.masterOf(slotOf(name)) === node) return name;
+      if (this.nodes.slots?.masterOf(slotOf(name)) === address) return name;
     }
     return undefined;
   }
 
-  /** Closes the subscriptions to channels whose slots have moved, which their servers drop. Wakes all waiters: their keys may have moved. */
+  /** Closes subscriptions whose channel or node has lost its slots. Wakes all waiters, because their keys may have moved. */
   #onSlotsMoved(): void {
-    for (const [node, { name }] of this.#subscriptionByNode) {
-      const isMaster = this.nodes.slots?.masters.has(node) === true;
-      const hasChannel = name === undefined ? isMaster : this.nodes.slots?.masterOf(slotOf(name)) === node;
-      if (!hasChannel) this.#closeSubscription(node);
+    for (const [address, { name }] of this.#subscriptionByAddress) {
+      const isMaster = this.nodes.slots?.masters.has(address) === true;
+      const hasChannel = name === undefined ? isMaster : this.nodes.slots?.masterOf(slotOf(name)) === address;
+      if (!hasChannel) this.#closeSubscription(address);
     }
     this.wakeUps.wakeAll();
   }
 
-  #closeSubscription(node: string): void {
-    const closing = this.#subscriptionByNode.get(node)?.close() ?? Promise.resolve();
-    this.#subscriptionByNode.delete(node);
-    const closed = closing.finally(() => this.#closing.delete(closed));
-    this.#closing.add(closed);
+  #closeSubscription(address: string): void {
+    const closing = this.#subscriptionByAddress.get(address)?.close() ?? Promise.resolve();
+    this.#subscriptionByAddress.delete(address);
+    const closed = closing.finally(() => this.#closingSubscriptions.delete(closed));
+    this.#closingSubscriptions.add(closed);
   }
 }

@@ -3,7 +3,7 @@ import type { NodeRedisClient, NodeRedisCluster, NodeRedisClusterNode } from '..
 import type { NatMap } from '../connection/redis-client.js';
 import { type ClusterSource, reachableAddress } from './cluster-source.js';
 
-/** Returns a source that duplicates the connections of a given cluster of node-redis, which is only asked for its nodes. */
+/** Returns a source that duplicates the connections of the application's cluster, and sends it no commands of locks. */
 export function createGivenNodeRedisClusterSource(cluster: NodeRedisCluster): ClusterSource {
   const loadNodes = async (): Promise<[NodeRedisClusterNode, ...NodeRedisClusterNode[]]> => {
     if (!cluster.isOpen) await cluster.connect();
@@ -20,8 +20,8 @@ export function createGivenNodeRedisClusterSource(cluster: NodeRedisCluster): Cl
   const onRefreshed = (): void => void (refreshing = undefined);
   return {
     keyPrefix: '',
-    seedAddresses: async () => (await loadNodes()).map(({ address }) => address),
-    refreshGivenCluster: () => {
+    loadSeedAddresses: async () => (await loadNodes()).map(({ address }) => address),
+    refreshApplicationCluster: () => {
       // A cluster of node-redis loads its slots when a command fails.
       refreshing ??= cluster.sendCommand(undefined, true, ['PING']).then(onRefreshed, onRefreshed);
     },

@@ -14,12 +14,12 @@ export function parseKeyState(reply: unknown): LeaseState {
 
 /**
  * Returns the holders of shares that have not ended, in the order of their acquisitions.
- * @param shares owner, value, next owner, next value, …
+ * @param ownersAndShares an owner, its share, the next owner, its share, and so on
  */
-function parseShares(shares: readonly unknown[], nowMs: number): KeyHolder[] {
-  const holders = shares.flatMap((owner, index) => {
+function parseShares(ownersAndShares: readonly unknown[], nowMs: number): KeyHolder[] {
+  const holders = ownersAndShares.flatMap((owner, index) => {
     if (index % 2 === 1) return [];
-    const [endsAt, ...tokenAndMetadata] = String(shares[index + 1]).split('|');
+    const [endsAt, ...tokenAndMetadata] = String(ownersAndShares[index + 1]).split('|');
     const leftMs = Number(endsAt) - nowMs;
     return leftMs > 0 ? [keyHolderOf([owner, ...tokenAndMetadata].join('|'), leftMs)] : [];
   });
@@ -33,13 +33,13 @@ function keyHolderOf(lease: string, leftMs: number): KeyHolder {
   return { owner, ...fencingToken, ...(leftMs < 0 ? {} : { leftMs }), ...holderOf(lease) };
 }
 
-/** Returns the waiter of an entry `owner|channel|seen|ttl|metadata`, or none for a waiter that the queue skips. */
+/** Returns the waiter of an entry `owner|channel|seen|ttl|metadata`; an empty list for a waiter that the queue skips. */
 function parseWaiter(entry: string): KeyWaiter[] {
   const [owner = '', , seenAt = '', , metadata = ''] = splitFields(entry, 5);
   return Number(seenAt) > 0 ? [{ owner, ...unpackHolder(metadata) }] : [];
 }
 
-/** Returns the holder of a lease `owner|token|metadata`. The token is the time of the grant in microseconds, or hardly more. */
+/** Returns the holder of a lease `owner|token|metadata`. Its token is about the time of the grant in microseconds. */
 export function holderOf(lease: string): Holder | undefined {
   const [, token = '', metadata = ''] = splitFields(lease, 3);
   return unpackHolder(metadata, new Date(Number(token) / 1_000));

@@ -28,14 +28,14 @@ import {
 import { holderOf, parseKeyState } from './key-state.js';
 import type { Subscriptions } from '../connection/subscription.js';
 
-/** Pause of a waiter that cannot be woken, plus or minus a half. */
+/** Pause between the attempts of a waiter that cannot be woken, plus or minus a half. */
 const POLL_MS = 100;
 /**
- * Longest sleep of a waiter in the queue, plus or minus an eighth. A wake-up may be lost with a connection that died
- * unnoticed, and the queue skips waiters that do not retry: see `MAX_WAITER_SILENCE_MS` of the scripts.
+ * Maximum pause of a waiter in the queue, plus or minus an eighth. A wake-up may be lost, and the queue skips waiters
+ * that do not retry: see `MAX_WAITER_SILENCE_MS`.
  */
 const QUEUED_RETRY_MS = 3_500;
-/** Delay after the end of a lease for each index in the queue: the first waiter that retries wakes the next holder. */
+/** Delay for each index in the queue, so that the waiters do not all retry at the end of a lease. */
 const DELAY_PER_INDEX_MS = 25;
 const MAX_INDEX_DELAY_MS = 250;
 /** Maximum number of owners that are remembered as waiters. */
@@ -44,39 +44,39 @@ const MAX_QUEUED_OWNERS = 5_000;
 const SCRIPT_COMMANDS = 'SET GET DEL EXISTS TIME PTTL PEXPIRE LINDEX LPOS LREM RPUSH HGET HSET HDEL'.split(' ');
 
 type ScriptName = keyof QueueScripts['exclusive'];
+/** Whether an owner wants the whole key, or a share of it. */
 type ClaimKind = 'exclusive' | 'shared';
 
 /**
  * A store with a queue on the server. A release hands the key to the first waiter that still listens: first come, first
- * served among all processes, and no herd. A grant is one script.
+ * served among all processes. A grant is one script.
  *
- * The queue needs no clean-up, because a waiter that does not answer is skipped. Each waiter also retries by itself, a
- * few times in ten seconds, which is its sign of life.
+ * The queue needs no clean-up, because it skips waiters that are silent. Each waiter retries a few times in ten seconds.
  */
 export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   override readonly traits = { keepsOrder: true, maxPermits: MAX_PERMITS };
   protected readonly scriptCommands = SCRIPT_COMMANDS;
   readonly #wakeUps: WakeUps;
   #scripts: QueueScripts;
-  /** Whether calls name all their keys; `undefined` until the first call shows whether the server needs it. */
+  /** Whether calls name all their keys; `undefined` until a first call has shown whether the server demands it. */
   #declaresKeys: boolean | undefined;
   /**
-   * The last owners that may be in the queue, with their key if they have left. An owner is used once. A message for an
-   * owner that has left therefore shows that the network delivered its acquisition late: the key must be released.
+   * The last owners that may be in the queue. The value is the key once the owner has released it. A grant for such an
+   * owner then comes from an acquisition that the network delivered late: the key must be released again.
    */
   readonly #queuedOwners = new Map<string, string | undefined>();
 
   constructor(
     servers: RedisServers,
     options: StoreOptions,
-    private readonly channels: Subscriptions,
+    private readonly waiterSubscriptions: Subscriptions,
   ) {
-    super(servers, options, channels);
-    this.#wakeUps = channels.wakeUps;
-    const { isSharded } = channels;
+    super(servers, options, waiterSubscriptions);
+    this.#wakeUps = waiterSubscriptions.wakeUps;
+    const { isSharded } = waiterSubscriptions;
     if (isSharded) this.#declaresKeys = true;
     this.#scripts = queueScripts({ sharded: isSharded, declaresKeys: isSharded });
-    // A holder is not released: it has no key here until it leaves.
+    // The key is undefined while the owner may hold it.
     this.#wakeUps.onStray((owner) => {
       const key = this.#queuedOwners.get(owner);
       if (key !== undefined) this.release(key, owner).catch(() => undefined);
@@ -91,14 +91,14 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     asker?: Asker,
   ): Promise<LeaseAttempt> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    const channel = this.#wakeUps.has(owner) ? this.channels.channelFor(leaseKey) : undefined;
+    const channel = this.#wakeUps.has(owner) ? this.waiterSubscriptions.channelFor(leaseKey) : undefined;
     const args = [owner, Math.ceil(ttlMs), `${channel ?? ''}|${packMetadata(metadata)}`];
     return this.#runScript('acquire', leaseKey, claimKindOf(owner), args, {
       confirmation: this.confirmation,
       read: (replies) => this.#readAttempt(leaseKey, owner, replies),
       asker,
       onFailure: (error) => {
-        if (!(error instanceof NotSentError)) this.#rememberQueued(owner);
+        if (!(error instanceof NotSentError)) this.#rememberQueuedOwner(owner);
       },
     });
   }
@@ -122,7 +122,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   override isHeldBy(key: string, owner: string): Promise<boolean> {
     if (isExclusive(owner)) return super.isHeldBy(key, owner);
     const keys = shareKeysOf(leaseKeyOf(this.prefix, key));
-    const commands = [{ script: this.#scripts.shared.has, keys, args: [owner] }];
+    const commands = [{ script: this.#scripts.shared.isHeld, keys, args: [owner] }];
     return this.servers.send(keys[0], { commands, read: isFirstReplyOne });
   }
 
@@ -136,7 +136,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     return this.#wakeUps.watch(owner, wake);
   }
 
-  /** Acquires an unused key for one owner, and has another owner wait for it in the queue. */
+  /** Acquires an unused key for one owner, while another owner waits for it in the queue. */
   protected async probeServer(): Promise<void> {
     const [key, holder, waiter] = [createUnusedName(), createUnusedName(), createUnusedName()];
     const leaseKey = leaseKeyOf(this.prefix, key);
@@ -152,7 +152,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     await this.servers.send(leaseKey, { commands: [['DEL', ...queueKeysOf(leaseKey)]], read });
   }
 
-  /** Runs a script. Runs it again with more keys when the server or the key's shares need them. */
+  /** Runs a script, and again with more keys if the server or the key's shares need them. */
   #runScript<T>(
     name: ScriptName,
     leaseKey: string,
@@ -181,13 +181,13 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     });
   }
 
-  /** Has all calls name all their keys from now on, as this server demands. The server has carried out no part of the call. */
+  /** Has calls name all their keys from now on, as this server demands. It has carried out no part of the refused call. */
   #declareKeys(): void {
     this.#declaresKeys = true;
-    this.#scripts = queueScripts({ sharded: this.channels.isSharded, declaresKeys: true });
+    this.#scripts = queueScripts({ sharded: this.waiterSubscriptions.isSharded, declaresKeys: true });
   }
 
-  #rememberQueued(owner: string): void {
+  #rememberQueuedOwner(owner: string): void {
     if (this.#queuedOwners.has(owner)) return;
     this.#queuedOwners.set(owner, undefined);
     if (this.#queuedOwners.size <= MAX_QUEUED_OWNERS) return;
@@ -202,8 +202,8 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     }
     const [leftMs, lease, index] = asList(reply);
     if (this.#wakeUps.has(owner)) {
-      this.#rememberQueued(owner);
-      this.channels.openForWaiter(leaseKey);
+      this.#rememberQueuedOwner(owner);
+      this.waiterSubscriptions.openForWaiter(leaseKey);
     }
     const holder = holderOf(String(lease));
     return {
@@ -219,7 +219,7 @@ function claimKindOf(owner: string): ClaimKind {
 }
 
 /**
- * @param leftMs milliseconds until the lease may end; negative for a value of another program, which has no end
+ * @param leftMs milliseconds until the lease may end; negative for another program's value, which has no end
  * @param index index in the queue; negative for a caller that is not in it
  */
 function retryDelayMs(leftMs: number, index: number): number {

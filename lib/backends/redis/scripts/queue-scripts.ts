@@ -196,13 +196,13 @@ export function queueScripts({ sharded, declaresKeys }: QueueScriptSettings) {
   const functions = queueFunctions({ sharded, lacksSharesKey: false });
   const keys = ['lease_key', 'shares_key'];
   const renew = { keys, args: ['owner', 'ttl'], maxCallsPerCommand: 100 };
-  const has = { keys, args: ['owner'], maxCallsPerCommand: 50 };
+  const isHeld = { keys, args: ['owner'], maxCallsPerCommand: 50 };
   return {
     exclusive: scriptsOf('exclusive'),
     shared: {
       ...scriptsOf('shared'),
       renew: redisScript(renew, NO_COMMON_CASE, { functions, body: RENEW_SHARE }),
-      has: redisScript(has, NO_COMMON_CASE, { functions, body: HAS_SHARE }),
+      isHeld: redisScript(isHeld, NO_COMMON_CASE, { functions, body: HAS_SHARE }),
     },
   };
 }
