@@ -8,13 +8,13 @@ import { isErrorReply } from '../error.js';
 
 const MAX_RECONNECT_DELAY_MS = 1_000;
 export const CONNECT_TIMEOUT_MS = 5_000;
-/** Time after which a Sentinel that does not answer is skipped for the next one. */
+/** Time after which a Sentinel that does not receivedLogin is skipped for the next one. */
 export const SENTINEL_TIMEOUT_MS = 1_000;
-/** Idle time before the system probes a connection. Firewalls drop connections that are idle for minutes. */
+/** Idle time before the system sends TCP keep-alives. Firewalls drop connections that are idle for minutes. */
 export const KEEP_ALIVE_AFTER_MS = 10_000;
-/** Pause after a login that could not be asked for. */
+/** Pause after the application's login function has failed. */
 const LOGIN_RETRY_MS = 500;
-/** Name by which `CLIENT LIST` shows the connections. */
+/** Start of the names by which `CLIENT LIST` shows the connections. */
 export const CONNECTION_NAME = 'nestjs-distributed-lock';
 
 export interface ServerLocation {
@@ -26,7 +26,7 @@ export interface ServerLocation {
   readonly tls?: ConnectionOptions | undefined;
 }
 
-/** A master, by the Sentinels that know its address. */
+/** A master, and the Sentinels that know its address. */
 export interface MasterLocation {
   /** Name of the master in the Sentinels' configuration. */
   readonly name: string;
@@ -37,13 +37,13 @@ export interface MasterLocation {
   readonly sentinelTls?: ConnectionOptions | undefined;
 }
 
-/** Makes clients of one package. They are not connected yet. */
+/** Makes clients of one package, which are not connected yet. */
 export interface ClientMaker {
   makeClient(location: ServerLocation, login: LoginSource): RedisClient;
   makeMasterClient(location: MasterLocation, login: LoginSource, sentinelLogin: LoginSource): RedisClient;
 }
 
-/** Returns a random delay, which doubles with each attempt to connect. */
+/** Returns a random delay before an attempt to connect. Its maximum doubles with each attempt. */
 export function reconnectDelayMs(attempt: number): number {
   const delayMs = Math.min(20 * 2 ** attempt, MAX_RECONNECT_DELAY_MS);
   return delayMs / 2 + randomInt(Math.ceil(delayMs / 2) + 1);
@@ -59,7 +59,7 @@ export function tlsOptions(tls: RedisTls | undefined): ConnectionOptions | undef
 }
 
 /**
- * Adds the name by which a server chooses its certificate, which neither Node nor a client adds. An IP address is not
+ * Adds the name by which the server chooses its certificate, which neither Node nor the client does. An IP address is not
  * allowed as a name: https://www.rfc-editor.org/rfc/rfc6066#section-3
  */
 export function withServerName(host: string, tls: ConnectionOptions): ConnectionOptions {
@@ -67,21 +67,21 @@ export function withServerName(host: string, tls: ConnectionOptions): Connection
 }
 
 /**
- * Selects the database of a new connection. Other processes would hold the same keys in another database, so an error
- * makes the connection useless.
+ * Selects the database of a new connection. Rejects when the connection must not be used: in another database it would
+ * not see the locks of other processes.
  * @param sendCommand sends a command over the connection
  */
 export async function selectDatabase(db: number, sendCommand: RedisClient['call']): Promise<void> {
   try {
-    // The name is in lower case, because ioredis sends only that one before the client is ready.
+    // In lower case, because ioredis sends no `SELECT` in upper case before the client is ready.
     await sendCommand('select', db);
   } catch (error) {
-    // A user of database 0 may lack the right to SELECT it, and needs no SELECT.
+    // A connection begins in database 0, whose user may lack the right to SELECT.
     if (db !== 0 || !isErrorReply(error) || error.message.startsWith('NOAUTH')) throw error;
   }
 }
 
-/** Asks for a login again and again until it is given. Resolves to `undefined` when `isStopped`. */
+/** Resolves to the login. Calls a login function until it succeeds. Resolves to `undefined` when `isStopped`. */
 export async function askForLogin(
   login: LoginSource,
   onError: (error: unknown) => void,
@@ -90,8 +90,8 @@ export async function askForLogin(
   if (typeof login !== 'function') return login;
   while (!isStopped()) {
     try {
-      const answer = await login();
-      return isStopped() ? undefined : answer;
+      const receivedLogin = await login();
+      return isStopped() ? undefined : receivedLogin;
     } catch (error) {
       onError(error);
       await pause(systemClock, LOGIN_RETRY_MS, { background: true });

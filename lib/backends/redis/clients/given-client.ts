@@ -11,7 +11,7 @@ import {
   type NodeRedisSentinel,
 } from './node-redis-types.js';
 
-/** A client of the application. */
+/** A client that the application has made, and passes in the option `client`. */
 export type GivenClient = RedisClient | RedisCluster | NodeRedisClient | NodeRedisCluster | NodeRedisSentinel;
 
 const CLIENT_METHODS = ['call', 'duplicate', 'connect', 'disconnect', 'on', 'off'];
@@ -37,7 +37,7 @@ function isNodeRedis(client: unknown): client is NodeRedisClient | NodeRedisClus
   return isNodeRedisClient(client) || isNodeRedisCluster(client) || isNodeRedisSentinel(client);
 }
 
-/** Returns whether another server may take over, by a cluster or by the Sentinels of node-redis. */
+/** Returns whether another server may take over: for a cluster, or the Sentinels of node-redis. */
 export function hasSeveralServers(client: unknown): boolean {
   return isCluster(client) || isNodeRedisCluster(client) || isNodeRedisSentinel(client);
 }
@@ -51,27 +51,39 @@ function missingMethods(client: unknown, methods: readonly string[]): readonly s
 }
 
 /**
- * Refuses a client that sends commands late, because the commands of `getset` compare no owners. Clients for several
- * servers are not refused: the backend makes its own connections to them.
+ * Accepts only a client that sends a command at once or never, because the commands of `getset` compare no owners. Accepts
+ * all clients of several servers: the backend makes its own connections to these.
+ * @throws LockConfigurationError
  */
 export function assertSendsNothingLate(client: unknown): void {
   if (hasSeveralServers(client)) return;
   const options: Partial<Record<string, unknown>> = Object(Reflect.get(Object(client), 'options'));
-  const [isLate, settings] = isNodeRedisClient(client) ? latenessOfNodeRedis(options) : latenessOfIoredis(options);
-  if (!isLate) return;
-  const remedy = `make it with { ${settings} }, or give its url`;
+  const { maySendLate, promptSettings } = isNodeRedisClient(client)
+    ? sendDelayOfNodeRedis(options)
+    : sendDelayOfIoredis(options);
+  if (!maySendLate) return;
+  const remedy = `make it with { ${promptSettings} }, or give its url`;
   refuseOption('client', `sends commands late, which lets two hold a key in mode 'getset': ${remedy}`);
 }
 
-type Lateness = readonly [isLate: boolean, settingsOfPromptClients: string];
-
-function latenessOfIoredis(options: Partial<Record<string, unknown>>): Lateness {
-  const canResend = options.autoResendUnfulfilledCommands !== false && options.maxRetriesPerRequest !== 0;
-  return [options.enableOfflineQueue !== false || canResend, 'enableOfflineQueue: false, maxRetriesPerRequest: 0'];
+interface SendDelay {
+  readonly maySendLate: boolean;
+  /** Options with which a client sends nothing late. */
+  readonly promptSettings: string;
 }
 
-/** Returns whether a client of node-redis queues commands, or holds them back during maintenance, as with RESP3. */
-function latenessOfNodeRedis({ disableOfflineQueue, maintNotifications = 'disabled' }: NodeRedisOptions): Lateness {
-  const settings = "disableOfflineQueue: true, maintNotifications: 'disabled'";
-  return [disableOfflineQueue !== true || maintNotifications !== 'disabled', settings];
+function sendDelayOfIoredis(options: Partial<Record<string, unknown>>): SendDelay {
+  const canResend = options.autoResendUnfulfilledCommands !== false && options.maxRetriesPerRequest !== 0;
+  return {
+    maySendLate: options.enableOfflineQueue !== false || canResend,
+    promptSettings: 'enableOfflineQueue: false, maxRetriesPerRequest: 0',
+  };
+}
+
+/** A client of node-redis may queue commands, and hold them back during maintenance. */
+function sendDelayOfNodeRedis({ disableOfflineQueue, maintNotifications = 'disabled' }: NodeRedisOptions): SendDelay {
+  return {
+    maySendLate: disableOfflineQueue !== true || maintNotifications !== 'disabled',
+    promptSettings: "disableOfflineQueue: true, maintNotifications: 'disabled'",
+  };
 }

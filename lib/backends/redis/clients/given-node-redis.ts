@@ -6,14 +6,14 @@ import type { NodeRedisClient } from './node-redis-types.js';
 
 const adapters = new WeakMap<NodeRedisClient, GivenNodeRedis>();
 
-/** Returns the one adapter of a client, so that all lock services together add one listener of each event. */
+/** Returns the only adapter of a client, so that all lock services together add one listener for each event. */
 export function adaptNodeRedis(client: NodeRedisClient): RedisClient {
   const adapter = adapters.get(client) ?? new GivenNodeRedis(client);
   adapters.set(client, adapter);
   return adapter;
 }
 
-/** A client of node-redis of the application, with the names and events that the backend knows. */
+/** A client of node-redis that the application made, with the names and events of `RedisClient`. */
 class GivenNodeRedis extends EventEmitter implements RedisClient {
   readonly isCluster = false;
   /** Raw commands of node-redis have no `keyPrefix`. */
@@ -53,7 +53,7 @@ class GivenNodeRedis extends EventEmitter implements RedisClient {
     await this.#client.connect();
   }
 
-  /** Does nothing: the application ends its client. */
+  /** Does nothing: only the application disconnects its client. */
   disconnect(): void {
     return undefined;
   }
@@ -80,8 +80,8 @@ class GivenNodeRedis extends EventEmitter implements RedisClient {
     this.emit('ready');
   };
 
-  /** Tells that the connection is lost. node-redis emits `error` then, and also while the connection works. */
-  readonly #onTrouble = (): void => {
+  /** Reports a lost connection. node-redis emits `error` for it, but also while the connection works. */
+  readonly #onError = (): void => {
     if (this.#client.isReady) return;
     this.emit('close');
   };
@@ -94,8 +94,8 @@ class GivenNodeRedis extends EventEmitter implements RedisClient {
   readonly #clientListeners = [
     ['connect', () => this.emit('connecting')],
     ['ready', this.#onReady],
-    ['error', this.#onTrouble],
-    ['reconnecting', this.#onTrouble],
+    ['error', this.#onError],
+    ['reconnecting', this.#onError],
     ['end', this.#onEnd],
   ] as const;
 }

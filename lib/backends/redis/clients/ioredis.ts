@@ -19,12 +19,12 @@ import {
 const DISCONNECT_TIMEOUT_MS = 50;
 
 /**
- * Options of the backend's own clients. A command is sent now or fails now: one that waited in the client would run
- * after its caller was told that it failed. Hence the offline queue and retries are off.
+ * Options of the backend's own clients. The offline queue and retries are off: a command that waits in the client could
+ * run after it was reported as failed.
  *
- * A connection to a server that has become a replica is replaced: the name of the server may lead to the master by now.
+ * The client reconnects when its server has become a replica: the name of the server may lead to the master by now.
  * Automatic pipelines are off, because they treat `ssubscribe` as an ordinary command. `withDatabaseCheck` replaces the
- * ready check. RESP2 is what all servers speak, and `KeyTracking` listens by it.
+ * ready check. All servers speak RESP2, with which `KeyTracking` works.
  */
 export const OWN_CLIENT_OPTIONS = {
   lazyConnect: true,
@@ -42,19 +42,18 @@ export const OWN_CLIENT_OPTIONS = {
   reconnectOnError: isReadOnlyError,
 } as const;
 
-/** Tells a client of ioredis the `INFO` of the server, or the error that makes the connection useless. */
+/** Takes the server's `INFO`, or the error that makes the connection useless. */
 type ReadyCheckCallback = (error: unknown, info?: object) => void;
 
 /**
- * Replaces the ready check of a client: it is ready when its server has selected the client's database. The client is
- * returned.
+ * Replaces the ready check of the client, and returns the client. It is ready when its server has selected its database.
  *
  * ioredis goes on in database 0 when `SELECT` fails, for example on a busy server. The check of ioredis needs `INFO`,
  * which some servers do not have. Without any check version 5 treats a connection that ended during its handshake as
  * ready, and never makes another one: https://github.com/redis/ioredis/issues/2099
  */
 export function withDatabaseCheck<Client extends RedisClient>(client: Client): Client {
-  const check = async (onChecked: ReadyCheckCallback): Promise<void> => {
+  const checkDatabase = async (onChecked: ReadyCheckCallback): Promise<void> => {
     try {
       await selectDatabase(client.options?.db ?? 0, (...command) => client.call(...command));
     } catch (error) {
@@ -62,7 +61,7 @@ export function withDatabaseCheck<Client extends RedisClient>(client: Client): C
     }
     onChecked(undefined, {});
   };
-  Reflect.set(client, '_readyCheck', (onChecked: ReadyCheckCallback) => void check(onChecked));
+  Reflect.set(client, '_readyCheck', (onChecked: ReadyCheckCallback) => void checkDatabase(onChecked));
   return client;
 }
 
@@ -71,7 +70,7 @@ type ClientOptions = Omit<RedisOptions, 'replyMapping'>;
 export async function importIoredis(): Promise<ClientMaker> {
   const { Redis } = await import('ioredis');
 
-  /** A client that asks for its login before each attempt to connect. */
+  /** A client that calls the application's login function before each attempt to connect. */
   class LoginRedis extends Redis {
     #isDisconnected = false;
 
@@ -121,12 +120,11 @@ function masterOptions({ name, db, natMap, tls, sentinels, sentinelTls }: Master
     ...(sentinelTls === undefined ? {} : { sentinelTLS: sentinelTls }),
     connectTimeout: SENTINEL_TIMEOUT_MS,
     sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
-    // The client must always retry: without a delay it would give up for good.
+    // Without a delay the client would stop trying for good.
     sentinelRetryStrategy: reconnectDelayMs,
   };
 }
 
-/** Returns the logins of a client at the master and at the Sentinels. */
 function combineLogins(login: LoginSource, sentinelLogin: LoginSource): LoginSource {
   const combine = (masterLogin: Login, { username, password }: Login) => ({
     ...masterLogin,

@@ -3,12 +3,12 @@ import { systemClock } from '../../../core/index.js';
 import type { RedisArgument, RedisClient } from '../connection/redis-client.js';
 import type { NodeRedisClient } from './node-redis-types.js';
 
-/** Delay of a write that is longer than an iteration of the event loop takes, unless the loop was blocked. */
+/** Delay of a write after which the event loop counts as blocked. */
 const MAX_WRITE_DELAY_MS = 100;
 
 /**
- * Options that replace those of a given client. Replies are texts and numbers, whatever its `typeMapping` says. Its
- * signal and its time-out do not end commands of the locks.
+ * Options that replace those of the application's client for commands of locks. Its `typeMapping` would change replies,
+ * and its signal and time-out would end commands.
  */
 const COMMAND_OPTIONS = { typeMapping: undefined, timeout: undefined, abortSignal: undefined, asap: false };
 
@@ -18,8 +18,8 @@ export function callNodeRedis(client: NodeRedisClient, command: string, ...args:
 }
 
 /**
- * Tells by its `bytesRead` that a server could not answer yet. node-redis writes commands in the next iteration of the
- * event loop: while the loop was blocked, the server has not seen them. The socket of node-redis is private.
+ * Keeps a blocked event loop from counting as a silent server. node-redis writes a command in the next iteration of the
+ * loop. After a late write, `bytesRead` changes as with a sign of life. The real socket of node-redis is private.
  */
 export class WriteDelays {
   readonly stream: NonNullable<RedisClient['stream']> & { bytesRead: number } = {
@@ -29,7 +29,7 @@ export class WriteDelays {
   };
   #isWritePending = false;
 
-  /** Called after each command that was given to node-redis. */
+  /** Called after each call of node-redis. */
   onCall(): void {
     if (this.#isWritePending) return;
     this.#isWritePending = true;

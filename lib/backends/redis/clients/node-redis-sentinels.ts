@@ -9,7 +9,7 @@ import { endNodeRedis } from './own-node-redis.js';
 type SentinelMaker = (address: Required<RedisAddress>, signal: AbortSignal) => Promise<NodeRedisClient>;
 
 /**
- * Asks the Sentinels for the address of the master, one after the other. Rejects when none of them knows it.
+ * Asks the Sentinels, one after the other, for the address of the master. Rejects when none of them knows it.
  * https://redis.io/docs/latest/develop/reference/sentinel-clients/
  */
 export async function findMaster(
@@ -19,7 +19,7 @@ export async function findMaster(
   let lastMessage = `they do not know the master "${name}"`;
   for (const sentinel of sentinels) {
     try {
-      const reply = await askSentinel(name, (signal) => makeClient(sentinel, signal));
+      const reply = await askForMaster(name, (signal) => makeClient(sentinel, signal));
       if (!Array.isArray(reply)) continue;
       const [host, port] = reply.map(String);
       return natMap?.[`${host}:${port}`] ?? { host: String(host), port: Number(port) };
@@ -31,16 +31,16 @@ export async function findMaster(
 }
 
 /** Resolves to host and port, or to `null` when the Sentinel does not know the master. */
-async function askSentinel(name: string, makeClient: (signal: AbortSignal) => Promise<NodeRedisClient>) {
+async function askForMaster(name: string, makeClient: (signal: AbortSignal) => Promise<NodeRedisClient>) {
   const connection = new AbortController();
   let client: NodeRedisClient | undefined;
   const ask = async (): Promise<unknown> => {
     client = await makeClient(connection.signal);
-    const failed = new Promise((_, reject) => client?.on('error', reject));
-    const answered = client
+    const failing = new Promise((_, reject) => client?.on('error', reject));
+    const answering = client
       .connect()
       .then(() => client && callNodeRedis(client, 'SENTINEL', 'get-master-addr-by-name', name));
-    return Promise.race([failed, answered]);
+    return Promise.race([failing, answering]);
   };
   try {
     let reply: unknown;

@@ -14,8 +14,8 @@ import type { NodeRedisClient, NodeRedisOptions } from './node-redis-types.js';
 import { OwnNodeRedis } from './own-node-redis.js';
 
 /**
- * Options of the backend's own clients. A command is sent now or fails now, hence no offline queue. RESP2 is what all
- * servers speak. Notices of maintenance would hold commands back. The information on the client needs a right.
+ * Options of the backend's own clients. The offline queue would send commands late, and notices of maintenance would hold
+ * them back. All servers speak RESP2. Sending information on the client needs a right.
  */
 const OWN_OPTIONS = {
   RESP: 2,
@@ -24,8 +24,8 @@ const OWN_OPTIONS = {
   maintNotifications: 'disabled',
 } as const;
 
-/** Options that a duplicate does not take over from a given client. */
-const WITHOUT_GIVEN_OPTIONS = {
+/** Options that replace those of the application's client in its duplicates. */
+const DUPLICATE_OPTIONS = {
   ...OWN_OPTIONS,
   url: undefined,
   name: undefined,
@@ -51,10 +51,10 @@ export async function importNodeRedis(): Promise<ClientMaker> {
 
 /**
  * Returns a maker of clients of node-redis.
- * @param template client that is never connected. `createClient` makes a class for each client, in milliseconds.
+ * @param template client to duplicate, which is never connected: `createClient` takes milliseconds, unlike `duplicate`
  */
 export function nodeRedisMaker(template: NodeRedisClient): ClientMaker {
-  const makeRawClient = (location: ServerLocation, login: Login, signal: AbortSignal): NodeRedisClient =>
+  const makeClientWith = (location: ServerLocation, login: Login, signal: AbortSignal): NodeRedisClient =>
     template.duplicate(clientOptions(location, login, signal));
   const makeLoggedIn = async (
     location: ServerLocation,
@@ -62,7 +62,7 @@ export function nodeRedisMaker(template: NodeRedisClient): ClientMaker {
     signal: AbortSignal,
     onError: (error: unknown) => void,
   ): Promise<NodeRedisClient> =>
-    makeRawClient(location, (await askForLogin(login, onError, () => signal.aborted)) ?? {}, signal);
+    makeClientWith(location, (await askForLogin(login, onError, () => signal.aborted)) ?? {}, signal);
   return {
     makeClient: (location, login): RedisClient =>
       new OwnNodeRedis((signal, onError) => makeLoggedIn(location, login, signal, onError), location.db),
@@ -80,18 +80,18 @@ function clientOptions(location: ServerLocation, login: Login, signal: AbortSign
   const { host, port, family, tls } = location;
   const { username, password } = login;
   const address = { host, ...(port === undefined ? {} : { port }), ...(family === undefined ? {} : { family }) };
-  const common = { ...SOCKET_OPTIONS, ...address, signal };
+  const commonSocketOptions = { ...SOCKET_OPTIONS, ...address, signal };
   return {
     ...OWN_OPTIONS,
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
-    socket: tls ? { ...withServerName(host, tls), ...common, tls: true as const } : common,
+    socket: tls ? { ...withServerName(host, tls), ...commonSocketOptions, tls: true as const } : commonSocketOptions,
   };
 }
 
 /**
- * Returns a client of the backend's own with the address, login and TLS of a given one.
- * @param findTemplate returns the given client; called for each connection
+ * Returns the backend's own client with the address, login and TLS of the application's client.
+ * @param findTemplate returns the application's client; called for each connection
  */
 export function duplicateNodeRedis(
   findTemplate: () => Promise<NodeRedisClient>,
@@ -99,11 +99,14 @@ export function duplicateNodeRedis(
 ): RedisClient {
   return new OwnNodeRedis(async (signal) => {
     const template = await findTemplate();
-    return template.duplicate({ ...WITHOUT_GIVEN_OPTIONS, socket: socketOf(template.options, address, signal) });
+    return template.duplicate({
+      ...DUPLICATE_OPTIONS,
+      socket: duplicateSocketOptions(template.options, address, signal),
+    });
   });
 }
 
-function socketOf({ socket }: NodeRedisOptions = {}, address: object = {}, signal: AbortSignal): object {
+function duplicateSocketOptions({ socket }: NodeRedisOptions = {}, address: object = {}, signal: AbortSignal): object {
   const { host, servername, tls, ...rest }: Partial<Record<string, unknown>> = { ...socket, ...address };
   const needsServerName = tls === true && typeof host === 'string' && isIP(host) === 0;
   return {

@@ -3,7 +3,7 @@ import type { ClientMaker } from './client-settings.js';
 import { importIoredis } from './ioredis.js';
 import { importNodeRedis } from './node-redis.js';
 
-/** Packages that make connections to Redis, in the order in which they are looked for. */
+/** Packages that make connections to Redis, in their order of preference. */
 export const CLIENT_PACKAGES = ['ioredis', 'redis'] as const;
 
 export type RedisClientPackage = (typeof CLIENT_PACKAGES)[number];
@@ -21,7 +21,7 @@ const loadingMakers = new Map<RedisClientPackage | undefined, Promise<ClientMake
  */
 export function loadClientMaker(clientPackage: RedisClientPackage | undefined, option: string): Promise<ClientMaker> {
   const names = clientPackage === undefined ? CLIENT_PACKAGES : [clientPackage];
-  return importClient(() => loadOnce(clientPackage), {
+  return importClient(() => importOnce(clientPackage), {
     name: names.map((name) => NAME_BY_PACKAGE[name]).join(', or '),
     install: clientPackage ?? CLIENT_PACKAGES.join(', or npm install '),
     neededBy: `redis({ ${option} })`,
@@ -29,25 +29,25 @@ export function loadClientMaker(clientPackage: RedisClientPackage | undefined, o
   });
 }
 
-/** Rejects when the package is not installed; the next call tries again. */
-function loadOnce(clientPackage: RedisClientPackage | undefined): Promise<ClientMaker> {
+/** Imports a package once. Rejects when it is not installed; the next call tries again. */
+function importOnce(clientPackage: RedisClientPackage | undefined): Promise<ClientMaker> {
   const existing = loadingMakers.get(clientPackage);
   if (existing) return existing;
-  const loading = clientPackage === undefined ? importFirst() : IMPORT_BY_PACKAGE[clientPackage]();
+  const loading = clientPackage === undefined ? importFirstInstalled() : IMPORT_BY_PACKAGE[clientPackage]();
   loadingMakers.set(clientPackage, loading);
   loading.catch(() => loadingMakers.delete(clientPackage));
   return loading;
 }
 
-async function importFirst(): Promise<ClientMaker> {
+async function importFirstInstalled(): Promise<ClientMaker> {
   try {
     return await importIoredis();
   } catch (error) {
-    if (!isMissing(error)) throw error;
+    if (!isMissingModuleError(error)) throw error;
     return importNodeRedis();
   }
 }
 
-function isMissing(error: unknown): boolean {
+function isMissingModuleError(error: unknown): boolean {
   return String(Reflect.get(Object(error), 'code')).endsWith('MODULE_NOT_FOUND');
 }

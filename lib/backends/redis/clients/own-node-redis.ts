@@ -9,12 +9,12 @@ import type { NodeRedisClient } from './node-redis-types.js';
 
 /**
  * Makes a client of node-redis that is not connected yet, and never reconnects.
- * @param signal ends the client's socket, whatever it does
- * @param onError takes an error after which the maker tries again
+ * @param signal ends the client's socket in any state
+ * @param onError takes an error after which the maker tries again by itself
  */
 export type NodeRedisMaker = (signal: AbortSignal, onError: (error: unknown) => void) => Promise<NodeRedisClient>;
 
-/** Commands of Pub/Sub, which node-redis sends by methods of its own. */
+/** Method of node-redis that sends each command of Pub/Sub. */
 const PUB_SUB_METHODS = {
   subscribe: 'subscribe',
   unsubscribe: 'unsubscribe',
@@ -25,14 +25,14 @@ const PUB_SUB_METHODS = {
 type PubSubCommand = keyof typeof PUB_SUB_METHODS;
 
 /**
- * A client of the backend's own, which has a new client of node-redis for each connection. A client of node-redis that
- * reconnects keeps its address and login, and sends what was queued meanwhile. Version 5 has also been seen to open two
- * connections when one ends in its handshake: https://github.com/redis/node-redis/issues/2443
+ * The backend's own client, which makes a new client of node-redis for each connection. A client of node-redis that
+ * reconnects keeps its old address and login, and sends the commands that were queued meanwhile. Version 5 may also open
+ * two connections when one ends in its handshake: https://github.com/redis/node-redis/issues/2443
  */
 export class OwnNodeRedis extends EventEmitter implements RedisClient {
   readonly isCluster = false;
   readonly options: { readonly connectionName: string; readonly db: number };
-  /** Private, because printing a service must not print the password that the maker has. */
+  /** Private, because printing a service must not print the password that this function has. */
   readonly #makeClient: NodeRedisMaker;
   #status: 'wait' | 'connecting' | 'ready' | 'reconnecting' | 'end' = 'wait';
   /** Client of the present connection, while it is ready. */
@@ -107,7 +107,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     return this.#status === 'end';
   }
 
-  /** Connects. Resolves when the connection has ended, to the error that has ended it or to `undefined`. */
+  /** Connects. Resolves when the connection has ended, to its error or `undefined`. */
   async #connectOnce(): Promise<unknown> {
     const connection = this.#connection;
     const client = await this.#makeClient(connection.signal, this.#reportError);
@@ -135,7 +135,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     await client.connect();
     const { connectionName, db } = this.options;
     await selectDatabase(db, (command, ...args) => callNodeRedis(client, command, ...args));
-    // As an option the name would end the connection of a user who has no right to set one.
+    // As an option of the client, the name would end the connection of a user who has no right to set it.
     callNodeRedis(client, 'CLIENT', 'SETNAME', connectionName).catch(() => undefined);
   }
 
@@ -151,7 +151,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
       this.#channels.delete(channel);
       return client[PUB_SUB_METHODS[command]](channel);
     }
-    // node-redis sends nothing for a channel that it has. Any reply to a PING is a sign of life, also a refusal.
+    // node-redis sends nothing for a channel that it has subscribed to. Any reply to PING is a sign of life, also an error.
     if (this.#channels.has(channel))
       return callNodeRedis(client, 'PING').catch((error: unknown) => {
         if (!isErrorReply(error)) throw error;
@@ -173,14 +173,14 @@ function isPubSubCommand(name: string): name is PubSubCommand {
 }
 
 /**
- * Ends a client of node-redis at once, and disposes of what it has. The signal of `connection` must be an option of its
- * socket: `destroy` does not reach a socket that is still connecting.
+ * Ends a client of node-redis at once. The signal of `connection` must be an option of its socket: `destroy` does not end a
+ * socket that is still connecting.
  */
 export function endNodeRedis(client: NodeRedisClient, connection: AbortController): void {
   try {
     client.destroy();
   } catch {
-    // Version 5 throws when the client is closed already.
+    // Version 5 throws when the client is already closed.
   }
   connection.abort();
 }
