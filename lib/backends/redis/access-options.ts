@@ -28,7 +28,7 @@ export interface RedisLoginOptions {
   readonly tls?: RedisTls;
 }
 
-/** One server by its parts, in the names of ioredis. */
+/** Address and login of one server, in the names of ioredis. */
 export interface RedisHostOptions extends RedisAddress {
   /** @default the default user of the server */
   readonly username?: RedisSecret;
@@ -47,10 +47,10 @@ export interface Login {
 /** A login, or a function that is called for each connection. */
 export type LoginSource = Login | (() => Promise<Login>);
 
-/** Time after which a function of the application has failed when it has not returned a login. */
+/** Maximum time that the application's function for a login may take. */
 const MAX_LOGIN_MS = 5_000;
 
-/** Returns a client's login by the option `credentials`, or `defaultLogin` without credentials. */
+/** Returns the login by the option `credentials`; `defaultLogin` when it is not set. */
 export function createLoginSource(
   option: string,
   credentials: Given<RedisCredentials> | undefined,
@@ -65,12 +65,12 @@ export function createLoginSource(
   };
 }
 
-/** Drops other fields: vaults keep host, port and more beside a password, which must not become options of the client. */
+/** Drops other fields, which must not become options of the client: vaults keep host, port and more beside a password. */
 function pickLogin({ username, password }: RedisCredentials): Login {
   return { username, password };
 }
 
-/** Returns a client's login by the options `username` and `password`. */
+/** Returns the login by the options `username` and `password`. */
 export function createSecretLoginSource({
   username,
   password,

@@ -1,11 +1,11 @@
 import { type FailureKind, isLockError, withFailureKind } from '../../core/index.js';
 
-/** Fields of an error. An error of another realm, or of a second copy of a package, is no `instanceof Error`. */
+/** Fields of an error, read without `instanceof`: that fails for errors of another realm or copy of a package. */
 type ErrorFields = Partial<Record<string, unknown>>;
 
 /**
- * Returns an error that may be logged, with the message and Node's code. An error of ioredis also has the arguments of
- * the command, which may be a password or the owner of a lock.
+ * Returns an error that may be logged, with the message and Node's code. The original error of ioredis also has the
+ * arguments of the command, such as a password or the owner of a lock.
  */
 export function toLoggableError(error: unknown): Error {
   if (isLockError(error)) return error;
@@ -15,7 +15,7 @@ export function toLoggableError(error: unknown): Error {
   return typeof code === 'string' ? Object.assign(loggableError, { code }) : loggableError;
 }
 
-/** Messages of ioredis and of node-redis. */
+/** Messages of ioredis and node-redis for a lost connection. */
 const LOST_CONNECTION_PATTERN =
   /^(?:Stream isn't writeable|Socket closed unexpectedly|The client is (?:closed|offline)|The operation was aborted)/u;
 
@@ -33,21 +33,21 @@ function messageOf(error: unknown): string {
 /** Returns whether the server answered with this error. */
 export function isErrorReply(error: unknown): error is Error {
   if (typeof error !== 'object' || error === null || !('name' in error)) return false;
-  return error.name === 'ReplyError' || isNodeRedisReply(error);
+  return error.name === 'ReplyError' || isNodeRedisErrorReply(error);
 }
 
 /**
- * Returns whether the error is a `SimpleError` or `BlobError` of node-redis, which have no names. Their common class is
- * `ErrorReply`. Where a bundler has shortened that name, the code before the server's message tells.
+ * Returns whether the error is a `SimpleError` or `BlobError` of node-redis, which do not set `name`. Their parent class is
+ * `ErrorReply`. Where a bundler has shortened that name, the code at the start of the message decides.
  */
-function isNodeRedisReply(error: ErrorFields): boolean {
+function isNodeRedisErrorReply(error: ErrorFields): boolean {
   if (error.name !== 'Error' || 'code' in error) return false;
   const parentClass: unknown = Object.getPrototypeOf(Object.getPrototypeOf(error))?.constructor?.name;
   if (parentClass === 'Error' || parentClass === 'Object') return false;
   return parentClass === 'ErrorReply' || /^[A-Z][A-Z0-9]+(?: |$)/u.test(String(error.message));
 }
 
-/** Errors of a healthy server that has to be asked in another way, or refers to another server. */
+/** Errors of a healthy server that refers to another server, or demands another form of the command. */
 const OTHER_SERVER_PATTERN = /\b(?:READONLY|MOVED|ASK|TRYAGAIN|MASTERDOWN|CROSSSLOT) /u;
 /** Errors about one key: it has another program's value, or the user has no right to it. */
 const KEY_ERROR_PATTERN = /\bWRONGTYPE |\bNOPERM .*\bkeys?\b|can't access at least one of the keys/u;
@@ -57,12 +57,12 @@ function failureKindOf(reply: Error): FailureKind {
   return OTHER_SERVER_PATTERN.test(reply.message) || isUndeclaredKeyError(reply) ? 'elsewhere' : 'refuses';
 }
 
-/** Returns whether a cluster refused a command with keys of several slots. Alibaba's proxies have their own message. */
+/** Returns whether the server refused a command with keys of several slots. Alibaba's proxies have their own message. */
 export function isCrossSlotError({ message }: Error): boolean {
   return /\bCROSSSLOT\b|keys must be in same slot/u.test(message);
 }
 
-/** Returns whether `SELECT` was refused. A server that applies the rules of a cluster has one database. */
+/** Returns whether `SELECT` named a database that the server does not have. A cluster has one database only. */
 export function isUnknownDatabaseError({ message }: Error): boolean {
   return /DB index is out of range|invalid DB index|SELECT is not allowed in cluster mode/iu.test(message);
 }

@@ -10,28 +10,27 @@ import { isLeaseOf, keyOfLease, leaseKeyOf } from './scripts/redis-values.js';
 import type { Subscriptions } from './connection/subscription.js';
 import type { RedisScript } from './scripts/redis-script.js';
 
-/** TTL of the key that is locked at the start, which thus never stays. */
+/** TTL of the unused key that `start` locks: the key ends by itself if its release fails. */
 export const PROBE_TTL_MS = 5_000;
 
-/** Options of the backend that its stores need. */
 export type StoreOptions = Pick<ResolvedRedisOptions, 'prefix' | 'minReplicas' | 'tracking'>;
 
-/** A lease store whose leases begin with their owner. */
+/** The common part of the stores on Redis, whose leases begin with their owner. */
 export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> {
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
   readonly traits: StoreTraits = { keepsOrder: true };
   protected readonly prefix: string;
-  /** Whether the servers are to tell when a key changes that this process has renewed. */
+  /** Whether the servers are to report changes of renewed keys. */
   protected readonly tracksKeys: boolean;
 
-  /** Command that waits for replicas. The server answers nothing else meanwhile: https://redis.io/docs/latest/commands/wait/ */
+  /** `WAIT`, which blocks the connection until replicas have the writes: https://redis.io/docs/latest/commands/wait/ */
   protected readonly confirmation: RedisCommand | undefined;
 
   constructor(
     protected readonly servers: RedisServers,
     { prefix, minReplicas, tracking }: StoreOptions,
-    /** Subscriptions to the servers, where the mode has any. */
+    /** Subscriptions to the servers; `undefined` in a mode without any. */
     private readonly subscriptions?: Subscriptions,
   ) {
     this.prefix = prefix;
@@ -46,7 +45,7 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
   /** Commands that the scripts of this mode call. */
   protected abstract readonly scriptCommands: readonly string[];
 
-  /** Connects, and locks an unused key: the server refuses what it cannot do, and loads the scripts. */
+  /** Connects, and locks an unused key, which loads the scripts and shows whether the server lacks a command. */
   async start(): Promise<void> {
     await this.servers.startConnecting();
     try {
@@ -94,15 +93,15 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
     await Promise.all([this.subscriptions?.close(), this.servers.close()]);
   }
 
-  /** Sends each command that a lock needs. Leaves nothing on the server. */
+  /** Sends each command that a lock needs, for unused keys that it deletes again. */
   protected abstract probeServer(): Promise<unknown>;
 
-  /** Renews a lease without a subscription. */
+  /** Renews a lease. Opens no subscription to track its key. */
   protected renewOnce(key: string, owner: string, ttlMs: number): Promise<boolean> {
     return this.renewByScript(RENEW, [leaseKeyOf(this.prefix, key)], owner, ttlMs);
   }
 
-  /** @param keys keys of the script, first that of the lease */
+  /** @param keys keys of the script; the first is that of the lease */
   protected renewByScript(
     script: RedisScript,
     keys: readonly [string, ...string[]],
@@ -120,7 +119,7 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
     });
   }
 
-  /** @throws when too few replicas have the last write, which then counts as failed */
+  /** @throws when too few replicas have the last write */
   protected assertReplicated(replicaCount: unknown): void {
     if (!this.confirmation) return;
     const [, minReplicas, timeoutMs] = this.confirmation;

@@ -7,7 +7,7 @@ import { asList, createUnusedName, leaseKeyOf } from './scripts/redis-values.js'
  * KEYS: an unused key, because some proxies refuse scripts without keys. ARGV: commands. Returns the commands that the
  * server does not have.
  */
-const FIND_UNKNOWN_COMMANDS = `
+const FIND_UNKNOWN_COMMANDS_SCRIPT = `
 local unknown = {}
 for _, name in ipairs(ARGV) do
   local reply = redis.pcall(name)
@@ -18,12 +18,12 @@ return unknown
 `;
 
 const UNKNOWN_COMMAND_PATTERN = /unknown (?:redis )?command/iu;
-/** Errors of a server without scripts. Valkey can be built without its Lua engine. */
+/** Errors of a server that runs no scripts, such as Valkey without its Lua engine. */
 const NO_SCRIPTS_PATTERN = /unknown command '?`?eval|scripting engine/iu;
 
 /**
- * Returns the error to show for `cause`, by which a server refused the first lock. The returned error names the commands that
- * the server does not have, because the error of a script does not name them.
+ * Returns the error to report when the first lock failed with `cause`. Names the commands that the server does not have,
+ * because the error of a script does not name them.
  * @param scriptCommands commands that the scripts of the mode call
  */
 export async function explainStartError(
@@ -42,7 +42,7 @@ export async function explainStartError(
   }
   if (!UNKNOWN_COMMAND_PATTERN.test(message)) return cause;
   const key = leaseKeyOf(prefix, createUnusedName());
-  const commands = [['EVAL', FIND_UNKNOWN_COMMANDS, 1, key, ...scriptCommands]] as const;
+  const commands = [['EVAL', FIND_UNKNOWN_COMMANDS_SCRIPT, 1, key, ...scriptCommands]] as const;
   const unknownCommands = await servers.send(key, { commands, read: ([names]) => asList(names) }).catch(() => []);
   const names = unknownCommands.length > 0 ? unknownCommands.join(', ') : message;
   return new LockConfigurationError(

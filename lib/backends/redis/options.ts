@@ -40,8 +40,8 @@ interface CommonOptions {
   /** Start of the names of all keys and channels: letters, digits, `_`, `.`, `:` and `-`. @default 'lock' */
   readonly prefix?: string;
   /**
-   * Time without a byte from the server after which the commands under way fail. A command waits for a connection for
-   * the same time. A value below a third of the TTL is best. @default 1_000
+   * Time after which the commands under way fail if the server has sent no byte. A command waits for a connection for as
+   * long. A value below a third of the TTL is best. @default 1_000
    */
   readonly requestTimeoutMs?: number;
   /**
@@ -69,9 +69,9 @@ interface PackageOptions {
   readonly clientPackage?: RedisClientPackage;
 }
 
-/** Options for servers whose addresses other servers tell. */
+/** Options for servers whose addresses come from other servers. */
 export interface RedisAccessOptions extends RedisLoginOptions {
-  /** Address at which this process reaches a server, by the `host:port` by which the servers know each other. */
+  /** Maps the `host:port` by which servers know each other to the address at which this process reaches them. */
   readonly natMap?: Readonly<Record<string, { readonly host: string; readonly port: number }>>;
 }
 
@@ -100,6 +100,7 @@ interface Topologies {
   readonly cluster: readonly RedisAddress[];
 }
 
+/** The option of one topology, without the options of the others. */
 type Only<Topology extends keyof Topologies> = Pick<Topologies, Topology> & {
   readonly [Other in Exclude<keyof Topologies, Topology>]?: never;
 };
@@ -136,8 +137,8 @@ const OPTIONS_BY_TOPOLOGY: Readonly<Record<keyof Topologies, readonly string[]>>
   sentinels: [...ACCESS_OPTIONS, 'name', 'db', 'sentinelCredentials', 'sentinelTls'],
   cluster: ACCESS_OPTIONS,
 };
-const TOPOLOGY_NAMES = ['url', 'host', 'client', 'sentinels', 'cluster'] as const;
-/** Longer than a failover takes with the servers' default settings. */
+const TOPOLOGIES = ['url', 'host', 'client', 'sentinels', 'cluster'] as const;
+/** Default of `patienceMs` for several servers: longer than a failover takes with their default settings. */
 const FAILOVER_PATIENCE_MS = 30_000;
 
 /** Checks the options and adds the defaults. @throws LockConfigurationError, which never shows a URL: it may have a password */
@@ -146,8 +147,8 @@ export function resolveRedisOptions(options: RedisOptions): ResolvedRedisOptions
   const topology = topologyOf(options);
   assertOptions(options, [topology, ...OPTIONS_BY_TOPOLOGY[topology], ...COMMON_OPTIONS], `redis({ ${topology} })`);
   const { mode = 'queue', prefix = 'lock', requestTimeoutMs = 1_000, minReplicas = 0, tracking = 'auto' } = options;
-  const canFailOver = topology === 'sentinels' || topology === 'cluster' || hasSeveralServers(options.client);
-  const { patienceMs = canFailOver ? FAILOVER_PATIENCE_MS : 2_000 } = options;
+  const mayFailOver = topology === 'sentinels' || topology === 'cluster' || hasSeveralServers(options.client);
+  const { patienceMs = mayFailOver ? FAILOVER_PATIENCE_MS : 2_000 } = options;
   if (options.url !== undefined) {
     readRedisUrl('url', options.url);
     assertLogin(options);
@@ -171,7 +172,7 @@ export function resolveRedisOptions(options: RedisOptions): ResolvedRedisOptions
 }
 
 function topologyOf(options: object): keyof Topologies {
-  const [topology, secondTopology] = TOPOLOGY_NAMES.filter((name) => Reflect.get(options, name) !== undefined);
+  const [topology, secondTopology] = TOPOLOGIES.filter((name) => Reflect.get(options, name) !== undefined);
   if (!topology) return refuseOption('url', 'or host, client, sentinels or cluster must be given');
   if (secondTopology) refuseOption(secondTopology, `and ${topology} exclude each other: give one of them`);
   return topology;

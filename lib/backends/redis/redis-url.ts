@@ -13,20 +13,20 @@ export interface RedisLocation extends Login {
 }
 
 /**
- * Parses a URL. Only `db` and `family` are read from its query: the backend decides on other settings of a client.
- * @param suffix text that follows the expected form in the message of an error
+ * Parses a URL. Reads only `db` and `family` from its query: the backend decides on other settings of a client.
+ * @param suffix text that follows the expected expectedForm in an error message
  * @throws LockConfigurationError, which never shows the URL: it may have a password
  */
 export function readRedisUrl(option: string, url: unknown, suffix = ''): RedisLocation {
-  const form = 'redis://user:password@host:6379/0 or rediss://…';
+  const expectedForm = 'redis://user:password@host:6379/0 or rediss://…';
   if (typeof url !== 'string' || !URL.canParse(url) || !/^rediss?:$/u.test(new URL(url).protocol)) {
     const hint = "; a password with characters such as # or / has to be written as encodeURIComponent('…') gives it";
-    return refuseOption(option, `must look like ${form}${suffix}${hint}`);
+    return refuseOption(option, `must look like ${expectedForm}${suffix}${hint}`);
   }
   const { protocol, hostname, port, username, password, pathname, searchParams } = new URL(url);
   const parseNumber = (part: string, text: string): number => {
     if (/^\d{1,7}$/u.test(text)) return Number(text);
-    return refuseOption(option, `must look like ${form}${suffix}; its ${part} is no number`);
+    return refuseOption(option, `must look like ${expectedForm}${suffix}; its ${part} is no number`);
   };
   const path = pathname.slice(1);
   return {

@@ -163,8 +163,8 @@ wantedOf(['redlock']).forEach((name) =>
       const args = [nameOf(candidate), number, token, TTL_MS, '{}', SKEW, NO_QUARANTINE];
       const reply =
         shown === undefined
-          ? redis.eval(withClock(VOTE), VOTE.keys, ...KEYS, ...args, ...time)
-          : redis.eval(withClock(JOIN), JOIN.keys, ...KEYS, EVICTED_KEY, ...args, shown, ...time);
+          ? redis.eval(withClock(VOTE), VOTE.keyCount, ...KEYS, ...args, ...time)
+          : redis.eval(withClock(JOIN), JOIN.keyCount, ...KEYS, EVICTED_KEY, ...args, shown, ...time);
       const [kind, ...details] = (await reply) as unknown[];
       if (kind === 'granted' || kind === 'held' || kind === 'evicted') return { kind };
       const [floor = NaN, ceiling = NaN, now = NaN] = details.map(Number);

@@ -209,7 +209,7 @@ export class CommandBatch {
 /** Returns one command for calls of one script: first the keys of all calls, then their arguments. */
 function toEvalCommand(script: RedisScript, calls: readonly ScriptCall[], isBySource = false): RedisCommand {
   const [name, text] = isBySource ? ['EVAL', script.source] : ['EVALSHA', script.sha1];
-  const command: [string, ...RedisArgument[]] = [name, text, calls.length * script.keys];
+  const command: [string, ...RedisArgument[]] = [name, text, calls.length * script.keyCount];
   for (const { keys } of calls) command.push(...keys);
   for (const { args } of calls) command.push(...args);
   return command;

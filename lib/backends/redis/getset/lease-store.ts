@@ -13,7 +13,7 @@ import { RedisLeaseStore } from '../lease-store.js';
 
 type Lease = ReturnType<typeof parseLease>;
 
-/** The server's time, and the lease that it has for a key, which may have expired. */
+/** The lease of a key, which may have expired, and the server's time of the reading. */
 interface LeaseReading {
   readonly nowMs: number;
   readonly lease: Lease | undefined;
@@ -25,8 +25,8 @@ interface LeaseReading {
  * of the server.
  *
  * The commands have limits that no client can remove:
- * - `GETSET` and `DEL` compare no owners. A command that the network delivers late hits the lease of that time. A late
- *   `GETSET` writes an expiry of the past, and the next caller acquires the key. Two owners then hold it until the first
+ * - `GETSET` and `DEL` compare no owners. If the network delivers one late, it replaces or deletes another owner's lease. A
+ *   late `GETSET` writes an expiry of the past, and the next caller acquires the key. Two owners then hold it until the first
  *   fails to renew, which takes up to a third of the TTL. Other modes have no such gap.
  * - Two callers that find the same expired lease both write. The second learns it from the reply, but has overwritten
  *   the lease of the first, who loses the lock at its next renewal. The second waits until the lease that it wrote ends.
@@ -37,10 +37,10 @@ interface LeaseReading {
 export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
   override readonly traits = { keepsOrder: false, writesUncompared: true };
   protected readonly scriptCommands = [];
-  /** Times at which leases end, by owner. Each of them may have overwritten the lease of another owner. */
-  readonly #unprovenUntil = new Map<string, number>();
+  /** End of each lease whose `GETSET` has not proved the acquisition, by owner: it may have overwritten another lease. */
+  readonly #unprovenLeaseEnds = new Map<string, number>();
 
-  /** Time within which a write should arrive. At least as much must be left of its lease. */
+  /** Time within which a write should arrive. The lease must last at least as long. */
   get #marginMs(): number {
     return this.servers.timeoutMs / 4;
   }
@@ -54,19 +54,20 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
   ): Promise<LeaseAttempt> {
     const leaseKey = leaseKeyOf(this.prefix, key);
     const { nowMs, lease } = await this.#readLease(leaseKey, asker);
-    const isOwners = lease?.owner === owner && !this.#unprovenUntil.has(owner);
-    if (lease && lease.expiresAt > nowMs && !isOwners) return refusalBy(lease, nowMs);
+    const isOwnLease = lease?.owner === owner && !this.#unprovenLeaseEnds.has(owner);
+    if (lease && lease.expiresAt > nowMs && !isOwnLease) return toRefusal(lease, nowMs);
     const newLease = packLease(nowMs, ttlMs, owner, packHolder(metadata));
     if (lease) {
-      // The owner's name on the key proves nothing until `GETSET` has returned the expired lease.
-      for (const [other, endsAt] of this.#unprovenUntil) if (endsAt < nowMs) this.#unprovenUntil.delete(other);
-      this.#unprovenUntil.set(owner, nowMs + ttlMs);
+      // The owner in the lease proves nothing until `GETSET` has returned the expired lease.
+      for (const [unprovenOwner, endsAt] of this.#unprovenLeaseEnds)
+        if (endsAt < nowMs) this.#unprovenLeaseEnds.delete(unprovenOwner);
+      this.#unprovenLeaseEnds.set(owner, nowMs + ttlMs);
     }
     const command = lease ? 'GETSET' : 'SETNX';
     const [reply, time, replicaCount] = await this.#write(leaseKey, [command, leaseKey, newLease], ['TIME']);
     const isAcquired = lease ? reply === lease.value : Number(reply) === 1;
     if (!isAcquired) return { acquired: false, retryAfterMs: null };
-    this.#unprovenUntil.delete(owner);
+    this.#unprovenLeaseEnds.delete(owner);
     this.assertReplicated(replicaCount);
     return { acquired: true, fencingToken: toMicroseconds(time) };
   }
@@ -97,7 +98,7 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     return { holder: { owner, leftMs: expiresAt - nowMs, ...unpackHolder(metadata) } };
   }
 
-  /** Returns only keys whose lease has not expired. */
+  /** Leaves out keys whose lease has expired. */
   override async *keys(prefix: string): AsyncGenerator<readonly string[]> {
     for await (const page of super.keys(prefix)) {
       const states = await Promise.all(page.map((key) => this.look(key)));
@@ -105,9 +106,9 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     }
   }
 
-  /** Lets a lease that is about to end expire by itself: a late `DEL` could hit the lease of the next owner. */
+  /** Lets a lease that ends soon expire by itself: a late `DEL` could delete the next owner's lease. */
   async release(key: string, owner: string): Promise<boolean> {
-    if (this.#unprovenUntil.has(owner)) return false;
+    if (this.#unprovenLeaseEnds.has(owner)) return false;
     const leaseKey = leaseKeyOf(this.prefix, key);
     const { nowMs, lease } = await this.#readLease(leaseKey);
     if (lease?.owner !== owner) return false;
@@ -125,7 +126,7 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     return this.servers.send(leaseKey, { commands, confirmation: this.confirmation, read: (replies) => replies });
   }
 
-  /** Reads the lease, and deletes a key that does not exist: a server that may not write must not name a holder either. */
+  /** Reads the lease. The `DEL` of a missing key fails on a server that may not write, which must not name a holder. */
   #readLease(leaseKey: string, asker?: Asker): Promise<LeaseReading> {
     return this.servers.send(leaseKey, {
       commands: [['TIME'], ['GET', leaseKey], ['DEL', `${leaseKey}:none`]],
@@ -138,7 +139,7 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
   }
 }
 
-function refusalBy(lease: Lease, nowMs: number): LeaseAttempt {
+function toRefusal(lease: Lease, nowMs: number): LeaseAttempt {
   const holder = unpackHolder(lease.metadata);
   return { acquired: false, retryAfterMs: lease.expiresAt - nowMs, ...(holder ? { holder } : {}) };
 }

@@ -25,8 +25,8 @@ import {
  * A store by `SET key owner NX PX ttl`, with nothing else on the server. Waiters poll. Release and renewal compare the
  * owner.
  *
- * The fencing token is the clock of the server, read in one step with the `SET`, hence before the next owner's. Tokens
- * grow as long as the clock does. A clock that is set back repeats them, because the server does not keep the last token.
+ * The fencing token is the server's time, read in one step with the `SET`. Tokens grow as long as the clock does. A clock
+ * that is set back repeats them, because the server does not keep the last token.
  */
 export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
   protected readonly scriptCommands = ['SET', 'GET', 'TIME', 'PTTL', 'PEXPIRE', 'DEL'];
@@ -46,13 +46,13 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
       read: ([reply, replicaCount]) => {
         if (!Array.isArray(reply)) {
           this.assertReplicated(replicaCount);
-          return grantAt(reply);
+          return toGrant(reply);
         }
         const [timeMicros, lease, leftMs] = asList(reply);
-        const refusal = refusalBy(String(lease), Number(leftMs));
+        const refusal = toRefusal(String(lease), Number(leftMs));
         if (!isLeaseOf(lease, owner)) return refusal;
-        // An earlier grant was not received. No caller knows its token, and a newer token serves as well.
-        return this.renew(key, owner, ttlMs).then((isRenewed) => (isRenewed ? grantAt(timeMicros) : refusal));
+        // The reply to an earlier grant was lost. No caller knows its token, and a newer token serves as well.
+        return this.renew(key, owner, ttlMs).then((isRenewed) => (isRenewed ? toGrant(timeMicros) : refusal));
       },
       asker,
     });
@@ -97,12 +97,12 @@ function holderOf(lease: string): Holder | undefined {
   return unpackHolder(metadata);
 }
 
-/** @param timeMicros integer reply, which some clients convert to a text */
-function grantAt(timeMicros: unknown): LeaseAttempt {
+/** @param timeMicros integer, which some clients convert to a text */
+function toGrant(timeMicros: unknown): LeaseAttempt {
   return { acquired: true, fencingToken: BigInt(Number(timeMicros)) };
 }
 
-function refusalBy(lease: string, leftMs: number): LeaseAttempt {
+function toRefusal(lease: string, leftMs: number): LeaseAttempt {
   const holder = holderOf(lease);
   return { acquired: false, retryAfterMs: leftMs < 0 ? null : leftMs, ...(holder ? { holder } : {}) };
 }

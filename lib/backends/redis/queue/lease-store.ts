@@ -163,7 +163,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     const script = this.#scripts[kind][name];
     if (this.#declaresKeys === false)
       return this.servers.send(leaseKey, { ...request, commands: [{ script, keys: [leaseKey], args }] });
-    const keys = queueKeysOf(leaseKey).slice(0, script.keys);
+    const keys = queueKeysOf(leaseKey).slice(0, script.keyCount);
     const read = (replies: readonly unknown[]): T | Promise<T> =>
       replies[0] === NEEDS_SHARES_KEY
         ? this.#runScript(name, leaseKey, 'shared', args, request)

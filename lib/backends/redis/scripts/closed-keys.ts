@@ -1,18 +1,18 @@
 /**
- * Time for which a key with a queue stays closed after somebody has deleted its lease. Its holder is told meanwhile, and then
- * opens the key itself.
+ * Time for which a key with a queue stays closed, that is granted to nobody, after its lease was deleted. The former holder
+ * learns of it meanwhile, and then opens the key by its release.
  */
 export const CLOSED_MS = 100;
-/** A lease that ends so much earlier than expected has vanished. */
+/** A lease that is missing this long before its end counts as deleted, not as expired. */
 const EARLY_MS = 20;
 
-/** Functions for a key whose lease has vanished. They use the functions and variables of the queue's state. */
-export const CLOSING = `
+/** Functions for a key whose lease was deleted. They use those of `STATE_FUNCTIONS`. */
+export const CLOSED_KEY_FUNCTIONS = `
 local function close_key()
   redis.call('HSET', WAITERS, '', string.format('%.0f', -now_ms() - ${CLOSED_MS}))
 end
 
--- Returns the ms for which a key without a lease stays closed. Closes it if its lease has vanished before its end.
+-- Returns the ms for which a key without a lease stays closed. Closes it if its lease was deleted before its end.
 local function ms_closed()
   local ends_at = tonumber(redis.call('HGET', WAITERS, '') or nil)
   if not ends_at then return 0 end
@@ -22,7 +22,7 @@ local function ms_closed()
     return ${CLOSED_MS}
   end
   local left = -ends_at - now
-  -- More is left only where the clock was set back.
+  -- More is left only if the clock was set back.
   return left > 0 and left <= ${CLOSED_MS} and left or 0
 end
 `;

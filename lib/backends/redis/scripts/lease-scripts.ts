@@ -2,8 +2,8 @@ import { redisScript } from './redis-script.js';
 
 /**
  * Runs `SET NX PX`, and reads the clock in the same step. `ttl` is in ms.
- * Returns the server's time in µs or {that time, present lease, ms left of it}. The time is below 2^53, where doubles are
- * exact.
+ * Returns the server's time in µs for a grant, else {that time, present lease, ms left of it}. The time is below 2^53,
+ * where doubles are exact.
  */
 export const SET_IF_FREE = redisScript(
   { keys: ['lease_key'], args: ['new_lease', 'ttl'], maxCallsPerCommand: 50 },
@@ -17,7 +17,7 @@ return {now, redis.call('GET', lease_key), redis.call('PTTL', lease_key)}
 
 /**
  * Deletes the lease of the owner. Returns 1 if the lease was the owner's, else 0. The whole value of another program counts
- * as its owner: an operator who has looked at the key can evict it.
+ * as its owner, so that an operator can evict it.
  */
 export const COMPARE_AND_DELETE = redisScript(
   { keys: ['lease_key'], args: ['owner'], maxCallsPerCommand: 50 },
@@ -29,8 +29,8 @@ return redis.call('DEL', lease_key)
 );
 
 /**
- * Renews the lease of the owner. `ttl` is in ms. Returns 1 if the lease is still the owner's, else 0. A value of another
- * program that is no string belongs to no owner: pcall keeps GET from failing.
+ * Renews the lease of the owner. `ttl` is in ms. Returns 1 if the lease is still the owner's, else 0. `pcall` keeps GET from
+ * failing when another program's value is no string.
  */
 export const RENEW = redisScript(
   { keys: ['lease_key'], args: ['owner', 'ttl'], maxCallsPerCommand: 250, isTracked: true },
@@ -39,7 +39,7 @@ local lease = redis.pcall('GET', lease_key)
 local is_owners = type(lease) == 'string' and string.sub(lease, 1, #owner + 1) == owner .. '|'
 if not is_owners then return 0 end
 local is_renewed = redis.call('PEXPIRE', lease_key, ttl)
--- The change has ended the tracking of the key. This reading begins it anew.
+-- PEXPIRE has ended the tracking of the key. This read starts it again.
 redis.call('PTTL', lease_key)
 return is_renewed
 `,

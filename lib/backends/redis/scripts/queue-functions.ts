@@ -1,15 +1,15 @@
-import { CLOSING } from './closed-keys.js';
-import { FENCE_TTL_MS, NEXT_TOKEN } from './next-token.js';
+import { CLOSED_KEY_FUNCTIONS } from './closed-keys.js';
+import { FENCE_TTL_MS, NEXT_TOKEN_FUNCTION } from './next-token.js';
 
-/** Silence after which the queue skips a waiter. Each waiter retries more often, even if it is not woken. */
+/** Silence after which the queue skips a waiter. A live waiter retries more often, even if it is not woken. */
 export const MAX_WAITER_SILENCE_MS = 4_800;
 /** TTL of a queue and of its entries after the last call of a waiter. */
 export const QUEUE_TTL_MS = 120_000;
 /**
- * Publishes a message, and returns whether a process listens. PUBLISH would also count subscribers to a pattern, such as
- * monitoring tools. When NUMSUB is refused, each channel counts as having a listener.
+ * Publishes a message, and returns whether a process listens. The reply of PUBLISH would also count subscribers to a
+ * pattern, such as monitoring tools. Where the user may not use NUMSUB, a process is assumed to listen.
  */
-const PUBLISH = `
+const PUBLISH_FUNCTION = `
 local function publish(channel, message)
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', channel)
   if listeners[2] == 0 then return false end
@@ -18,8 +18,8 @@ local function publish(channel, message)
 end
 `;
 
-/** Publishes on a cluster. Returns false for a channel whose slot has moved: its listeners are told so by their node. */
-const SHARDED_PUBLISH = `
+/** Publishes on a cluster. Returns false for a channel whose slot has moved: its node tells the listeners. */
+const SHARDED_PUBLISH_FUNCTION = `
 local function publish(channel, message)
   local receivers = redis.pcall('SPUBLISH', channel, message)
   return type(receivers) == 'number' and receivers > 0
@@ -27,21 +27,22 @@ end
 `;
 
 /**
- * The names of all keys are derived from the lease's. Calls on a cluster name the others as well, in the order of
- * `queueKeysOf`.
+ * The functions derive the names of all keys from that of the lease. Calls on a cluster pass the other names as well, in
+ * the order of `queueKeysOf`.
  *
  * lease = `owner|token|metadata`, or `|taken|first_end|` while shares are held. `taken` is the number of permits taken, and
  * no share ends before `first_end`.
  * shares = hash by owner, `end|token|metadata`.
  * queue = list of owners, the oldest first.
  * waiters = hash by owner, `channel|seen|ttl|metadata`. `seen` is the time of the waiter's last call, negative once the
- * queue has skipped it. The field '' is the end of the lease, as a waiter last saw it. Once that lease has vanished, it is
- * negative, and the time until which the key stays closed.
+ * queue has skipped it. The field '' is the end of the lease, as a waiter last saw it. While the key is closed, it is minus
+ * the time until which the key stays closed.
  * fence = the last token.
  *
- * All times are in ms by the server's clock. The message `owner|0` tells a waiter to retry, because the key is granted.
+ * All times are in ms by the server's clock. The message `owner|0` tells a waiter to retry at once: it has been granted the
+ * key.
  */
-const STATE = `
+const STATE_FUNCTIONS = `
 local LEASE, QUEUE, FENCE, WAITERS, SHARES
 local lease
 local function read_lease(lease_key)
@@ -55,11 +56,11 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
-${NEXT_TOKEN}
+${NEXT_TOKEN_FUNCTION}
 `;
 
-/** Functions for a key with several holders. The end of an owner's name says how many permits it takes: see `claim_of`. */
-const SHARING = `
+/** Functions for a key with several holders. The end of an owner's name has its number of permits: see `claim_of`. */
+const SHARE_FUNCTIONS = `
 -- Returns the permits that an owner takes, and the limit for all holders. Returns nil for an exclusive owner.
 local function claim_of(owner)
   if string.sub(owner, -2) == '~s' then return 1, 2147483647 end
@@ -108,7 +109,7 @@ local function add_share(owner, permits, token, metadata, ttl)
   write_shared_lease(taken + permits, math.min(first_end, ends_at), math.max(redis.call('PTTL', LEASE), ttl))
 end
 
--- Renews a share. The first end in the lease may become too early, and never too late: a shorter TTL is written at once.
+-- Renews a share. The first end in the lease may then be too early, but never too late: a shorter TTL is written at once.
 local function renew_share(owner, token, metadata, ttl)
   local taken, first_end = string.match(lease, '^|(%d+)|(%d+)|')
   local left, ends_at = redis.call('PTTL', LEASE), now_ms() + ttl
@@ -155,7 +156,7 @@ end
 `;
 
 /** Functions that grant a key, and hand it to waiters. */
-const GRANTING = `
+const GRANT_FUNCTIONS = `
 local function grant(owner, metadata, ttl)
   local token = next_token(FENCE, ttl + ${FENCE_TTL_MS})
   local permits = claim_of(owner)
@@ -180,7 +181,7 @@ local function remove_waiter(owner)
   return was_queued
 end
 
--- Removes the first waiter that listens from the queue and returns it. Tells it so unless it is the caller. Returns nil
+-- Removes the first waiter that listens from the queue, returns it, and wakes it unless it is the caller. Returns nil
 -- when there is none, and false when the key has no room for it. Removes waiters that no longer listen. Skips waiters
 -- that were silent for longer than max_silence: they keep their entries.
 local function take_next_waiter(caller, max_silence)
@@ -206,8 +207,8 @@ local function take_next_waiter(caller, max_silence)
   end
 end
 
--- Grants the key to the waiters at the head of the queue that it has room for, until the caller's turn. A grant is short:
--- the waiter confirms it by its next call. Returns whether the key can be granted to the caller.
+-- Grants the key to waiters at the head of the queue, while it has room for them, up to the caller. A grant is short: the
+-- waiter confirms it by its next call. Returns whether the key can be granted to the caller.
 local function grant_to_waiters(caller, max_silence, max_ttl)
   while true do
     local owner, ttl, metadata = take_next_waiter(caller, max_silence)
@@ -220,19 +221,20 @@ end
 `;
 
 interface QueueFunctionSettings {
-  /** Whether waiters are told on channels that belong to slots of a cluster. */
+  /** Whether messages to waiters use sharded channels, as on a cluster. */
   readonly sharded: boolean;
-  /** Whether the calls must name their keys, and do not name the shares. */
+  /** Whether calls must name their keys, but do not name that of the shares. */
   readonly lacksSharesKey: boolean;
 }
 
 /** Returns the Lua functions for the scripts on one server, or on a cluster. */
 export function queueFunctions({ sharded, lacksSharesKey }: QueueFunctionSettings): string {
-  const needsSharesKey = `
--- Returns whether the call must name the shares, which may be migrating to another node.
+  const needsSharesKeyFunction = `
+-- Returns whether the call must name the key of the shares, which may be migrating to another node.
 local function needs_shares_key()
   return ${lacksSharesKey} and lease and string.sub(lease, 1, 1) == '|'
 end
 `;
-  return `${sharded ? SHARDED_PUBLISH : PUBLISH}${STATE}${CLOSING}${needsSharesKey}${SHARING}${GRANTING}`;
+  const publish = sharded ? SHARDED_PUBLISH_FUNCTION : PUBLISH_FUNCTION;
+  return publish + STATE_FUNCTIONS + CLOSED_KEY_FUNCTIONS + needsSharesKeyFunction + SHARE_FUNCTIONS + GRANT_FUNCTIONS;
 }

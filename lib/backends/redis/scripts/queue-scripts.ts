@@ -1,11 +1,11 @@
 import { CLOSED_MS } from './closed-keys.js';
-import { FENCE_TTL_MS, NEXT_TOKEN } from './next-token.js';
+import { FENCE_TTL_MS, NEXT_TOKEN_FUNCTION } from './next-token.js';
 import { MAX_WAITER_SILENCE_MS, QUEUE_TTL_MS, queueFunctions } from './queue-functions.js';
 import { redisScript } from './redis-script.js';
 
 /** TTL of a grant to a waiter, until its next call confirms it. */
 const GRANT_TTL_MS = 5_000;
-/** TTL of such a grant after a holder that died, or a waiter that did not confirm. */
+/** TTL of a grant to a waiter after the last holder died, or the last grant was not confirmed. */
 const RETRIED_GRANT_TTL_MS = 2_000;
 
 /** Keys that a call on a cluster names, in the order of `queueKeysOf`. */
@@ -14,29 +14,30 @@ const KEYS_BY_KIND = {
   shared: ['lease_key', 'queue_key', 'fence_key', 'waiters_key', 'shares_key'],
 };
 
-/** Reply on a cluster that the key has shares, and that the call must name their key: see `shared`. */
+/** Reply on a cluster when the key has shares: the call must be repeated by a `shared` script. */
 export const NEEDS_SHARES_KEY = 'shared';
 
-const NO_COMMON_CASE = 'return nil';
+/** Common case that leaves every call to the general case. */
+const GENERAL_CASE_ONLY = 'return nil';
 
 /** Number of digits of a TTL of 10,000 s or more. */
 const LONG_TTL_DIGITS = 8;
 const FENCE_TTL_OF_SHORT_LEASES_MS = 10_000_000 + FENCE_TTL_MS;
 
 /**
- * Acquires a free key that nobody waits for. `FENCE_TTL_OF_SHORT_LEASES_MS` is a text, because Redis takes a microsecond to
- * convert a number.
+ * Acquires a free key without waiters. `FENCE_TTL_OF_SHORT_LEASES_MS` is passed as a text, because Redis takes a
+ * microsecond to convert a number.
  */
 const ACQUIRE_FREE_KEY = `
 if #ttl >= ${LONG_TTL_DIGITS} or redis.call('EXISTS', lease_key, lease_key .. ':q') > 0 then return nil end
-${NEXT_TOKEN}
+${NEXT_TOKEN_FUNCTION}
 local token = next_token(lease_key .. ':f', '${FENCE_TTL_OF_SHORT_LEASES_MS}')
 redis.call('SET', lease_key, owner .. '|' .. token .. string.match(waiter, '|.*'), 'PX', ttl)
 return token
 `;
 
 /**
- * `ttl` is in ms. `waiter` is `channel|metadata`: the channel wakes the waiter, and '' = do not queue.
+ * Acquires the key, or queues. `ttl` is in ms. `waiter` is `channel|metadata`. An empty channel means: do not queue.
  * Returns the token, or {ms until a lease may end, lease of one holder, index in the queue or -1}.
  */
 const ACQUIRE = `
@@ -76,7 +77,7 @@ redis.call('PEXPIRE', QUEUE, ${QUEUE_TTL_MS})
 return {left, holder_lease, index}
 `;
 
-/** Releases the key of an exclusive owner that nobody waits for. */
+/** Releases the key of an exclusive owner if it has no waiters. */
 const RELEASE_UNQUEUED_KEY = `
 local lease = redis.call('GET', lease_key)
 if not lease or string.sub(lease, 1, #owner + 1) ~= owner .. '|' then return nil end
@@ -110,8 +111,8 @@ return was_held and 1 or 0
 `;
 
 /**
- * Takes the key from an exclusive owner, and passes it on to nobody yet: the key stays closed until its holder knows, or for
- * `CLOSED_MS`. Tells the first waiter that listens when to ask. Returns 1 if the owner held the key, else 0.
+ * Takes the key from an exclusive owner. A key with a queue stays closed until that owner learns of it, for `CLOSED_MS` at
+ * most. Tells the first waiter that listens when to retry. Returns 1 if the owner held the key, else 0.
  */
 const EVICT = `
 read_lease(lease_key)
@@ -147,9 +148,8 @@ return share_of(owner) and 1 or 0
 `;
 
 /**
- * Changes nothing. Returns {lease, ms left of it, server's time
- * in ms, shares, queue}. `shares` is a list of owner, value, next owner, and so on. `queue` is a list of `owner|waiter`, with
- * the values of `waiters`.
+ * Changes nothing. Returns {lease, ms left of it, server's time in ms, shares, queue}. `shares` is a list of an owner, its
+ * share, the next owner, and so on. `queue` is a list of `owner|entry`, with the entries of `waiters`.
  */
 const LOOK = `
 read_lease(lease_key)
@@ -167,30 +167,30 @@ return {lease, redis.call('PTTL', LEASE), string.format('%.0f', now_ms()), share
 export type QueueScripts = ReturnType<typeof queueScripts>;
 
 export interface QueueScriptSettings {
-  /** Whether waiters are told on channels that belong to slots of a cluster. */
+  /** Whether messages to waiters use sharded channels, as on a cluster. */
   readonly sharded: boolean;
   /** Whether calls name all their keys, as clusters and some managed servers demand. Calls that name one key are faster. */
   readonly declaresKeys: boolean;
 }
 
 /**
- * Returns the scripts for one server, or for a cluster. A call on a cluster must name all keys that it uses: a migrating
- * slot then stops the script before it begins. A key that does not exist would also stop it. Therefore the `exclusive`
- * scripts do not name the shares, which most locks never have.
+ * Returns the scripts for one server, or for a cluster. A call on a cluster must name all keys that it uses, because the
+ * node of a migrating slot can then refuse it before the script begins. The node also refuses calls that name a missing
+ * key. Therefore the `exclusive` scripts do not name the key of the shares, which most locks never have.
  */
 export function queueScripts({ sharded, declaresKeys }: QueueScriptSettings) {
-  const scriptsOf = (kind: 'exclusive' | 'shared') => {
+  const scriptsOfKind = (kind: 'exclusive' | 'shared') => {
     const keys = declaresKeys ? KEYS_BY_KIND[kind] : ['lease_key'];
     const functions = queueFunctions({ sharded, lacksSharesKey: declaresKeys && kind === 'exclusive' });
-    const commonCase = (body: string): string => (kind === 'exclusive' ? body : NO_COMMON_CASE);
+    const commonCase = (body: string): string => (kind === 'exclusive' ? body : GENERAL_CASE_ONLY);
     const acquire = { keys, args: ['owner', 'ttl', 'waiter'], maxCallsPerCommand: 50 };
     const release = { keys, args: ['owner'], maxCallsPerCommand: 50 };
     const look = { keys, args: ['max_waiters'], maxCallsPerCommand: 1 };
     return {
       acquire: redisScript(acquire, commonCase(ACQUIRE_FREE_KEY), { functions, body: ACQUIRE }),
       release: redisScript(release, commonCase(RELEASE_UNQUEUED_KEY), { functions, body: RELEASE }),
-      evict: redisScript(release, NO_COMMON_CASE, { functions, body: EVICT }),
-      look: redisScript(look, NO_COMMON_CASE, { functions, body: LOOK }),
+      evict: redisScript(release, GENERAL_CASE_ONLY, { functions, body: EVICT }),
+      look: redisScript(look, GENERAL_CASE_ONLY, { functions, body: LOOK }),
     };
   };
   const functions = queueFunctions({ sharded, lacksSharesKey: false });
@@ -198,11 +198,11 @@ export function queueScripts({ sharded, declaresKeys }: QueueScriptSettings) {
   const renew = { keys, args: ['owner', 'ttl'], maxCallsPerCommand: 100 };
   const isHeld = { keys, args: ['owner'], maxCallsPerCommand: 50 };
   return {
-    exclusive: scriptsOf('exclusive'),
+    exclusive: scriptsOfKind('exclusive'),
     shared: {
-      ...scriptsOf('shared'),
-      renew: redisScript(renew, NO_COMMON_CASE, { functions, body: RENEW_SHARE }),
-      isHeld: redisScript(isHeld, NO_COMMON_CASE, { functions, body: HAS_SHARE }),
+      ...scriptsOfKind('shared'),
+      renew: redisScript(renew, GENERAL_CASE_ONLY, { functions, body: RENEW_SHARE }),
+      isHeld: redisScript(isHeld, GENERAL_CASE_ONLY, { functions, body: HAS_SHARE }),
     },
   };
 }

@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 import type { RedisArgument } from '../connection/redis-client.js';
 
-/** Keys and arguments of one call, and number of calls that may share a command. */
+/** Parameters of a script. */
 interface ScriptShape {
   /** Lua names of the keys. */
   readonly keys: readonly string[];
   /** Lua names of the arguments, which are texts. */
   readonly args: readonly string[];
-  /** Number of calls that block the server for less than a millisecond: it does nothing else while a script runs. */
+  /** Number of calls for which the script blocks the server for less than a millisecond. */
   readonly maxCallsPerCommand: number;
-  /** Whether the server is to tell this process when a key changes that the script has read, see `KeyTracking`. @default false */
+  /** Whether the server is to report later changes of the keys that the script reads: see `KeyTracking`. @default false */
   readonly isTracked?: boolean;
 }
 
-/** Lua code for the calls that the common case does not answer. The server creates its functions when one is needed. */
+/** Lua code for calls that the common case does not answer. Its functions are created only for such calls. */
 interface GeneralCase {
   /** Functions that `body` uses. Several scripts may share them. */
   readonly functions: string;
@@ -23,7 +23,7 @@ interface GeneralCase {
 
 export interface RedisScript {
   /** Number of keys of one call. */
-  readonly keys: number;
+  readonly keyCount: number;
   readonly maxCallsPerCommand: number;
   readonly isTracked: boolean;
   readonly source: string;
@@ -38,9 +38,9 @@ export interface ScriptCall {
 }
 
 /**
- * Returns a Lua script that answers many calls in one command, by a list of their replies. The reply to a call that is
- * alone in its command is the reply to the command. A call that fails does not stop the others.
- * @param body Lua code that returns the reply to one call, or `nil` to have the general case answer it
+ * Returns a Lua script that answers several calls in one command. It returns a list of their replies, for a single call the
+ * reply itself. A call that fails does not stop the others.
+ * @param body Lua code of the common case, which returns the reply to one call, or `nil` to use the general case
  */
 export function redisScript(
   { keys, args, maxCallsPerCommand, isTracked = false }: ScriptShape,
@@ -71,7 +71,7 @@ end
 return replies
 `;
   const sha1 = createHash('sha1').update(source).digest('hex');
-  return { keys: keys.length, maxCallsPerCommand, isTracked, source, sha1 };
+  return { keyCount: keys.length, maxCallsPerCommand, isTracked, source, sha1 };
 }
 
 function generalCaseSource(parameters: string, { functions, body }: GeneralCase): string {

@@ -5,7 +5,7 @@ export function leaseKeyOf(prefix: string, key: string): string {
   return `${prefix}:{${escapeKey(key)}}`;
 }
 
-/** Returns the key of the lock with this lease. The prefix has that of the client before it, if any. */
+/** Reverses `leaseKeyOf`. @param prefix the client's `keyPrefix`, if any, and that of the backend */
 export function keyOfLease(prefix: string, leaseKey: string): string {
   return unescapeKey(leaseKey.slice(prefix.length + 2, -1));
 }
@@ -15,12 +15,12 @@ export function queueKeysOf(leaseKey: string): readonly string[] {
   return [leaseKey, `${leaseKey}:q`, `${leaseKey}:f`, `${leaseKey}:w`, `${leaseKey}:s`];
 }
 
-/** Returns the keys that a holder of a share needs: lease and shares. */
+/** Returns the keys that a call about one share uses: lease and shares. */
 export function shareKeysOf(leaseKey: string): readonly [string, string] {
   return [leaseKey, `${leaseKey}:s`];
 }
 
-/** Escapes braces, because a `}` would end the hash tag early: the key `a}:q` would then take the queue of `a`. */
+/** Escapes braces, because a `}` would end the hash tag early: the key `a}:q` would collide with the queue of `a`. */
 function escapeKey(key: string): string {
   return /[%{}]/u.test(key) ? key.replace(/[%{}]/gu, encodeURIComponent) : key;
 }
@@ -30,17 +30,16 @@ export function unescapeKey(escaped: string): string {
   return escaped.replace(/%(?:25|7B|7D)/gu, decodeURIComponent);
 }
 
-/** Returns whether the lease begins with the owner. */
+/** Returns whether the lease is the owner's. */
 export function isLeaseOf(lease: unknown, owner: string): boolean {
   return typeof lease === 'string' && lease.startsWith(`${owner}|`);
 }
 
-/** Returns the value, or an empty text when it is no text. */
 export function textOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Splits `text` at its first `count - 1` bars. The last field keeps its bars. Returns no fields when there are fewer. */
+/** Splits `text` into `count` fields at its first bars. The last field keeps its bars. Returns `[]` for fewer fields. */
 export function splitFields(text: string, count: number): string[] {
   const parts = text.split('|');
   return parts.length < count ? [] : [...parts.slice(0, count - 1), parts.slice(count - 1).join('|')];
@@ -63,7 +62,7 @@ export function toMicroseconds(time: unknown): bigint {
   return BigInt(String(seconds)) * 1_000_000n + BigInt(String(micros));
 }
 
-/** Returns whether the first reply is 1, by which scripts and commands say yes. */
+/** Returns whether the first reply is 1, which means success. */
 export function isFirstReplyOne([reply]: readonly unknown[]): boolean {
   return Number(reply) === 1;
 }

@@ -21,7 +21,7 @@ export function createSentinelSource(options: RedisSentinelOptions, clientPackag
     watchMaster: (health, onNewMaster) => {
       let lastMessage = '';
       // Each Sentinel announces the same switch.
-      const onMessage = (message: string): void => {
+      const onSwitchMessage = (message: string): void => {
         if (message !== lastMessage) onNewMaster();
         lastMessage = message;
       };
@@ -30,16 +30,18 @@ export function createSentinelSource(options: RedisSentinelOptions, clientPackag
           { ...address, tls: location.sentinelTls },
           sentinelLogin,
         );
-      const stops = sentinels.map((address) => watchSentinel(address, name, makeClient(address), health, onMessage));
-      return () => stops.forEach((stop) => stop());
+      const stopFunctions = sentinels.map((address) =>
+        watchSentinel(address, name, makeClient(address), health, onSwitchMessage),
+      );
+      return () => stopFunctions.forEach((stop) => stop());
     },
   };
 }
 
 /**
- * Subscribes to one Sentinel, and calls `onMessage` when it has switched the master. The `failoverDetector` of ioredis
- * is not used: it prints the failures of these connections. If a switch comes while the client looks for the master,
- * the detector also ends the client for good.
+ * Subscribes to one Sentinel, and calls `onSwitchMessage` when it has switched the master. The `failoverDetector` of ioredis
+ * is no alternative: it prints failures of its connections. It also ends a client for good if the switch comes while the
+ * client looks for the master.
  * @returns function that ends the subscription
  */
 function watchSentinel(
@@ -47,22 +49,23 @@ function watchSentinel(
   name: string,
   makingClient: Promise<RedisClient>,
   health: ReportedHealth,
-  onMessage: (message: string) => void,
+  onSwitchMessage: (message: string) => void,
 ): () => void {
-  const topic = `Sentinel ${host}:${port}`;
-  const onError = (error: unknown): void => health.setAdvice(topic, `${topic}: ${toLoggableError(error).message}`);
+  const adviceTopic = `Sentinel ${host}:${port}`;
+  const onError = (error: unknown): void =>
+    health.setAdvice(adviceTopic, `${adviceTopic}: ${toLoggableError(error).message}`);
   let isStopped = false;
   const watchingClient = makingClient.then((client) => {
     client.on('error', onError);
     client.on('ready', () => {
-      health.setAdvice(topic, undefined);
+      health.setAdvice(adviceTopic, undefined);
       client.call('subscribe', '+switch-master').catch(onError);
     });
-    client.on('message', (_channel, text) => String(text).startsWith(`${name} `) && onMessage(String(text)));
+    client.on('message', (_channel, text) => String(text).startsWith(`${name} `) && onSwitchMessage(String(text)));
     if (!isStopped) client.connect().catch(() => undefined);
     return client;
   });
-  // The connection for commands reports that no client is installed.
+  // The connection for commands reports the error that no client package is installed.
   watchingClient.catch(() => undefined);
   return () => {
     isStopped = true;
