@@ -3,17 +3,17 @@ import type { QuorumCall } from './quorum-call.js';
 import type { JoinCandidacy, RedlockNode } from './redlock-node.js';
 import { findSoonestToken, type TokenClock } from './token-clock.js';
 
-/** Maximum number of proposals to one node. The answer to the first tells which token the node grants. */
+/** Maximum number of proposals to one node. Its refusal of the first one says which token it grants. */
 const MAX_PROPOSALS = 2;
 
 /**
- * Acquires a key for its holder on the nodes that do not have the lease. Each of these nodes missed the vote, refused its token,
- * or has lost its data. Without a completion one more failure would end the lock.
+ * Adds a holder's lease on the nodes that do not have it: nodes that missed the vote, refused its token, or have lost their
+ * data. Without a completion one more failure would end the lock.
  *
  * A completion is created with each renewal, and begins when a quorum has renewed: until then another owner may be the
- * holder. A node grants the lease as in a vote: never over the lease of another owner. The proposal must be greater than
- * all tokens that the node granted or may have forgotten. The proposal only raises the node's fence. The lease
- * shows the token of the acquisition. The grant counts neither for an acquisition nor for the present renewal.
+ * holder. As in a vote, a node never replaces the lease of another owner, and the proposed token must be greater than all
+ * tokens that the node granted or may have forgotten. The proposal only raises the node's fence. The lease has the token
+ * of the acquisition. The grant counts neither for an acquisition nor for the present renewal.
  */
 export class LeaseCompletion {
   #isStopped = false;
@@ -23,24 +23,24 @@ export class LeaseCompletion {
     private readonly owner: string,
     private readonly ttlMs: number,
     private readonly tokenClock: TokenClock,
-    /** Longest pause for a node whose clock does not allow the proposal yet. */
+    /** Maximum pause for a node whose clock does not allow the proposal yet. */
     private readonly maxPauseMs: number,
   ) {}
 
-  /** Stops sending proposals, because the owner releases the key. Each node gets the release after earlier proposals. */
+  /** Stops sending proposals, because the owner releases the key. Nodes get the release after all earlier proposals. */
   stop(): void {
     this.#isStopped = true;
   }
 
-  /** Resolves when each node has the lease or does not grant it. Never rejects. */
+  /** Resolves when each node has the lease, or does not grant it. Never rejects. */
   async run(renewal: QuorumCall<boolean>): Promise<void> {
     const candidates = renewal.nodes.filter((node) => renewal.answers.get(node) !== true && !node.isDown);
-    let candidacy: Promise<JoinCandidacy | undefined> | undefined;
+    let readingCandidacy: Promise<JoinCandidacy | undefined> | undefined;
     const completeOn = async (node: RedlockNode): Promise<void> => {
       await renewal.settlements.get(node);
       if (renewal.answers.get(node) !== false || this.#isStopped) return;
-      const join = await (candidacy ??= this.#readCandidacy(renewal));
-      if (join) await this.#joinOn(node, join);
+      const candidacy = await (readingCandidacy ??= this.#readCandidacy(renewal));
+      if (candidacy) await this.#joinOn(node, candidacy);
     };
     await Promise.allSettled(candidates.map(completeOn));
   }

@@ -18,26 +18,26 @@ import type { RedlockSettings } from './options.js';
 import type { Candidacy, RedlockNode, Vote } from './redlock-node.js';
 import { TokenClock } from './token-clock.js';
 
-/** Maximum number of tokens that one attempt proposes. A second round knows from the answers which token is granted. */
+/** Maximum number of rounds of one attempt, each with another token. The answers to a round say which token is granted. */
 const MAX_ROUNDS = 6;
 
 /**
  * Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/) with fencing tokens in the same round.
- * The client proposes the token, and a node grants it only if it is greater than the last token that it granted. Two
- * majorities share a node: therefore tokens grow, whatever the clocks of the clients say. See `VOTE_FUNCTION`.
+ * The client proposes the token, and a node grants it only if it is greater than the last token that it granted. Any two
+ * majorities share a node. Tokens therefore grow, whatever the clocks of the clients say: see `voteSource`.
  *
- * A repeated attempt of the same owner raises its leases to a newer token, and returns that token. Each attempt has a
- * number in its lease: an earlier attempt never takes back the lease of a later one, however late its command arrives.
+ * A repeated attempt of the same owner gives its leases a newer token, and returns that token. Leases have the number of
+ * their attempt: an earlier attempt never takes back the lease of a later one, however late its command arrives.
  */
 export class RedlockLeaseStore implements LeaseStore {
   readonly name = 'redlock';
   readonly guarantee = 'best-effort';
   readonly health: QuorumHealth;
-  readonly #sinceKey: string;
+  readonly #dataSinceKey: string;
   readonly #tokenClock = new TokenClock();
   readonly #backgroundTasks = new Set<Promise<unknown>>();
   readonly #completions = new LeaseCompletions();
-  #attempts = 0;
+  #attemptCount = 0;
   #connecting: Promise<QuorumCall<void>> | undefined;
 
   constructor(
@@ -46,7 +46,7 @@ export class RedlockLeaseStore implements LeaseStore {
     private readonly settings: RedlockSettings,
   ) {
     this.health = new QuorumHealth(nodes);
-    this.#sinceKey = `${settings.prefix}:since`;
+    this.#dataSinceKey = `${settings.prefix}:since`;
   }
 
   /** Connects. @throws AggregateError when no quorum can be reached */
@@ -56,16 +56,16 @@ export class RedlockLeaseStore implements LeaseStore {
   }
 
   /**
-   * @throws LockBackendError when a majority of the nodes fails, and a retry does not help
+   * @throws LockBackendError when so many nodes fail that a retry does not help
    * @throws AggregateError when the nodes do not grant the same token
    */
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     await (this.#connecting ??= this.#connect());
-    this.#attempts += 1;
+    this.#attemptCount += 1;
     const candidacy: Candidacy = {
-      keys: this.#voteKeysOf(key),
+      keys: this.#keysForVote(key),
       owner,
-      attempt: this.#attempts,
+      attempt: this.#attemptCount,
       ttlMs: Math.ceil(ttlMs),
       metadata: packMetadata(metadata),
     };
@@ -75,24 +75,24 @@ export class RedlockLeaseStore implements LeaseStore {
     if (tally.hasFailed) {
       throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: tally.noQuorumError() });
     }
-    if (tally.isStuck) throw tally.noQuorumError();
-    return tally.refusal();
+    if (tally.lacksCommonToken) throw tally.noQuorumError();
+    return tally.toRefusal();
   }
 
   /**
-   * Returns `true` when a quorum has renewed. Returns `false` when no quorum has the lease, since no node gets it again
-   * without a quorum. After a `true`, nodes without the lease get it in the background.
+   * Resolves to `true` when a quorum has renewed. The other nodes then get the lease in the background. Resolves to `false`
+   * when no quorum has the lease.
    * @throws AggregateError that names every node, when neither is certain
    */
   async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    const keys = this.#voteKeysOf(key);
+    const keys = this.#keysForVote(key);
     const { requestTimeoutMs } = this.settings;
     const completion = new LeaseCompletion(keys, owner, Math.ceil(ttlMs), this.#tokenClock, requestTimeoutMs);
     this.#completions.add(owner, completion);
     const removeCompletion = (): void => this.#completions.delete(owner, completion);
     try {
-      const renewal = await this.#askMajority((node) => node.renew(keys[0], owner, ttlMs));
-      const isRenewed = hasQuorumOfYes(renewal);
+      const renewal = await this.#askUntilCertain((node) => node.renew(keys[0], owner, ttlMs));
+      const isRenewed = isYesByQuorum(renewal);
       if (isRenewed) void this.#trackInBackground(completion.run(renewal)).then(removeCompletion);
       else removeCompletion();
       return isRenewed;
@@ -105,7 +105,7 @@ export class RedlockLeaseStore implements LeaseStore {
   /** @throws AggregateError that names every node, when no quorum gives the same answer */
   async isHeldBy(key: string, owner: string): Promise<boolean> {
     const leaseKey = leaseKeyOf(this.settings.prefix, key);
-    return hasQuorumOfYes(await this.#askMajority((node) => node.isHeldBy(leaseKey, owner)));
+    return isYesByQuorum(await this.#askUntilCertain((node) => node.isHeldBy(leaseKey, owner)));
   }
 
   /** Returns the owner that has leases on a quorum. @throws AggregateError that names every node, when no quorum answers */
@@ -113,16 +113,16 @@ export class RedlockLeaseStore implements LeaseStore {
     const leaseKey = leaseKeyOf(this.settings.prefix, key);
     const call = new QuorumCall<NodeLease>(this.nodes);
     const leasesOf = (owner: string) => [...call.answers.values()].filter((lease) => lease.owner === owner);
-    const findLeaseOn = (minNodes: number): NodeLease | undefined =>
+    const findLeaseOnNodes = (minNodes: number): NodeLease | undefined =>
       [...call.answers.values()].find(({ owner }) => owner !== '' && leasesOf(owner).length >= minNodes);
     // The call is decided when an owner has a quorum, or when the missing answers cannot give a quorum to any owner.
     await call.askAll(
       (node) => node.readLease(leaseKey),
       ({ hasQuorum, quorum, awaitedCount }) =>
-        hasQuorum && (findLeaseOn(quorum) !== undefined || findLeaseOn(quorum - awaitedCount) === undefined),
+        hasQuorum && (findLeaseOnNodes(quorum) !== undefined || findLeaseOnNodes(quorum - awaitedCount) === undefined),
     );
     if (!call.hasQuorum) throw call.noQuorumError();
-    const lease = findLeaseOn(call.quorum);
+    const lease = findLeaseOnNodes(call.quorum);
     if (!lease) return {};
     const { owner, token, holder } = lease;
     // The owner holds the key until too few leases are left for a quorum.
@@ -141,7 +141,7 @@ export class RedlockLeaseStore implements LeaseStore {
     return this.#releaseBy(owner, key, (node, leaseKey) => node.release(leaseKey, owner));
   }
 
-  /** Releases the lease of an owner in any process. A renewal under way in that process does not restore the lease. */
+  /** Releases the lease of an owner in any process. A renewal under way there does not restore the lease. */
   evict(key: string, owner: string): Promise<boolean> {
     return this.#releaseBy(owner, key, (node, leaseKey) => node.evict(leaseKey, owner));
   }
@@ -151,7 +151,7 @@ export class RedlockLeaseStore implements LeaseStore {
     await Promise.all(this.nodes.map((node) => node.connection.close()));
   }
 
-  /** Connects once, before the first vote. Resolves when a quorum is connected, or cannot be. */
+  /** Connects to all nodes. Resolves when a quorum is connected, or cannot be. */
   async #connect(): Promise<QuorumCall<void>> {
     await Promise.all(this.nodes.map((node) => node.connection.startConnecting()));
     const call = new QuorumCall<void>(this.nodes);
@@ -160,10 +160,10 @@ export class RedlockLeaseStore implements LeaseStore {
   }
 
   /**
-   * Asks all nodes, until a quorum says yes or no quorum can say yes any more.
+   * Asks all nodes, until a quorum has said yes or it is certain that no quorum says yes.
    * @throws AggregateError that names every node, when neither is certain
    */
-  async #askMajority(ask: (node: RedlockNode) => Promise<boolean>): Promise<QuorumCall<boolean>> {
+  async #askUntilCertain(ask: (node: RedlockNode) => Promise<boolean>): Promise<QuorumCall<boolean>> {
     const call = new QuorumCall<boolean>(this.nodes);
     const yesCount = (): number => call.countAnswers((isYes) => isYes);
     const noCount = (): number => call.answers.size - yesCount();
@@ -195,7 +195,7 @@ export class RedlockLeaseStore implements LeaseStore {
     return call.countAnswers((wasHeld) => wasHeld) > 0;
   }
 
-  /** Votes in rounds, as long as another proposal may get a quorum. */
+  /** Has the nodes vote in rounds, as long as another proposal may get a quorum. */
   async #vote(candidacy: Candidacy): Promise<VoteTally> {
     let token = this.#tokenClock.nowUs();
     for (let round = 1; ; round += 1) {
@@ -214,8 +214,8 @@ export class RedlockLeaseStore implements LeaseStore {
   }
 
   /**
-   * Takes back the leases of a lost vote, also from nodes whose vote is unknown. Waits for the nodes that have voted, but
-   * for no more than a quorum, which the next owner needs.
+   * Takes back the leases of a lost vote, also from nodes that have not answered. Waits for the nodes that have voted, or
+   * until a quorum has answered: the next owner needs no more.
    */
   async #takeBack({ keys: [leaseKey], owner, attempt }: Candidacy, vote: QuorumCall<Vote>): Promise<void> {
     const voters = [...vote.answers.keys()];
@@ -230,7 +230,7 @@ export class RedlockLeaseStore implements LeaseStore {
     );
   }
 
-  /** Has `close` wait for the task. A failed release is kept by its node. */
+  /** Has `close` wait for the task. Returns the task. */
   #trackInBackground<T>(task: Promise<T>): Promise<T> {
     const untrack = (): void => void this.#backgroundTasks.delete(settled);
     const settled: Promise<void> = task.then(untrack, untrack);
@@ -238,12 +238,12 @@ export class RedlockLeaseStore implements LeaseStore {
     return task;
   }
 
-  #voteKeysOf(key: string): Candidacy['keys'] {
+  #keysForVote(key: string): Candidacy['keys'] {
     const leaseKey = leaseKeyOf(this.settings.prefix, key);
-    return [leaseKey, `${leaseKey}:f`, this.#sinceKey];
+    return [leaseKey, `${leaseKey}:f`, this.#dataSinceKey];
   }
 }
 
-function hasQuorumOfYes(call: QuorumCall<boolean>): boolean {
+function isYesByQuorum(call: QuorumCall<boolean>): boolean {
   return call.countAnswers((isYes) => isYes) >= call.quorum;
 }

@@ -11,7 +11,7 @@ interface CommonOptions {
   /** Start of the names of all keys: letters, digits, `_`, `.`, `:` and `-`. @default 'redlock' */
   readonly prefix?: string;
   /**
-   * Time after which a node that has not answered counts as failed. Only a decision that needs its answer waits so long.
+   * Time after which a node that has not answered counts as failed. Only a decision that needs this answer waits for it.
    * A value below a third of the TTL is best. @default 1_000
    */
   readonly requestTimeoutMs?: number;
@@ -30,6 +30,7 @@ interface NodeOptions {
   readonly clients: readonly (RedisClient | NodeRedisClient)[];
 }
 
+/** The nodes by one of the options, without the others. */
 type Only<Option extends keyof NodeOptions> = Pick<NodeOptions, Option> & {
   readonly [Other in Exclude<keyof NodeOptions, Option>]?: never;
 };
@@ -63,13 +64,13 @@ export function resolveRedlockOptions(options: RedlockOptions) {
   assertNumber('requestTimeoutMs', requestTimeoutMs, 1, 60_000);
   assertNumber('maxSkewMs', maxSkewMs, 1, 3_600_000);
   assertNumber('restartQuarantineMs', restartQuarantineMs, 0, 2 ** 31 - 1);
-  const nodes = resolveNodesBy[option](options);
+  const nodes = RESOLVERS_BY_OPTION[option](options);
   assertDifferent(option, nodes);
   const settings: RedlockSettings = { prefix, requestTimeoutMs, maxSkewMs, restartQuarantineMs };
   return { nodes, settings };
 }
 
-const resolveNodesBy = { urls: resolveUrls, nodes: resolveHosts, clients: resolveClients };
+const RESOLVERS_BY_OPTION = { urls: resolveUrls, nodes: resolveHosts, clients: resolveClients };
 
 function resolveUrls({ urls, ...login }: RedlockOptions & RedisLoginOptions) {
   assertLogin(login);

@@ -5,24 +5,24 @@ export function getMajority(count: number): number {
 }
 
 /**
- * One request to several nodes, and their answers so far. Nodes that are known to be down are not awaited, though their
- * answers count. If too few other nodes are left for a quorum, all nodes are awaited: they may be up again.
+ * One request to several nodes, and their answers so far. Nodes that are known to be down are not awaited, but their
+ * answers count. If the other nodes are too few for a quorum, all nodes are awaited: they may be up again.
  */
 export class QuorumCall<Answer> {
   readonly answers = new Map<RedlockNode, Answer>();
   readonly failures = new Map<RedlockNode, Error>();
-  /** Promises that resolve when a node has answered or failed, perhaps long after the call is decided. */
+  /** Promise for each node, which resolves when the node has answered or failed, perhaps after the call is decided. */
   readonly settlements = new Map<RedlockNode, Promise<void>>();
   readonly quorum: number;
   /** Number of nodes that may fail or refuse while the others still make a quorum. */
   readonly maxFailures: number;
-  readonly #notAwaited: ReadonlySet<RedlockNode>;
+  readonly #nodesNotAwaited: ReadonlySet<RedlockNode>;
 
   constructor(readonly nodes: readonly RedlockNode[]) {
     this.quorum = getMajority(nodes.length);
     this.maxFailures = nodes.length - this.quorum;
     const downNodes = nodes.filter((node) => node.isDown);
-    this.#notAwaited = new Set(downNodes.length > this.maxFailures ? [] : downNodes);
+    this.#nodesNotAwaited = new Set(downNodes.length > this.maxFailures ? [] : downNodes);
   }
 
   /** Number of nodes that are expected to answer. */
@@ -30,9 +30,8 @@ export class QuorumCall<Answer> {
     return this.nodes.filter((node) => this.isAwaiting(node)).length;
   }
 
-  /** Returns whether the node is expected to answer. */
   isAwaiting(node: RedlockNode): boolean {
-    return !this.answers.has(node) && !this.failures.has(node) && !this.#notAwaited.has(node);
+    return !this.answers.has(node) && !this.failures.has(node) && !this.#nodesNotAwaited.has(node);
   }
 
   get hasQuorum(): boolean {
@@ -53,7 +52,7 @@ export class QuorumCall<Answer> {
     return [...this.answers.values()].filter(isCounted).length;
   }
 
-  /** Asks all nodes at once. Resolves as soon as the call is decided, or when no more answers are expected. */
+  /** Asks all nodes at once. Resolves to this call when it is decided, or when no more answers are expected. */
   askAll(ask: (node: RedlockNode) => Promise<Answer>, isDecided: (call: this) => boolean): Promise<this> {
     return new Promise((resolve) => {
       const resolveIfDecided = (): void => {

@@ -3,13 +3,13 @@ import { getDetails } from '../redis/cluster/cluster-health.js';
 import { getMajority } from './quorum-call.js';
 import type { RedlockNode } from './redlock-node.js';
 
-/** The health of several nodes. A failing minority does not change the status, but listeners are told of each node. */
+/** The health of several nodes. Listeners are told of each node that fails, even if the status stays the same. */
 export class QuorumHealth {
   readonly #listeners = new Set<(health: BackendHealth) => void>();
   #lastSummary: string;
 
   constructor(private readonly nodes: readonly RedlockNode[]) {
-    this.#lastSummary = summarize(this.current);
+    this.#lastSummary = summaryOf(this.current);
     for (const { health } of nodes) health.onChange(() => this.#notifyListeners());
   }
 
@@ -26,7 +26,7 @@ export class QuorumHealth {
 
   #notifyListeners(): void {
     const { current } = this;
-    const summary = summarize(current);
+    const summary = summaryOf(current);
     if (summary === this.#lastSummary) return;
     this.#lastSummary = summary;
     for (const listener of this.#listeners) listener(current);
@@ -39,10 +39,10 @@ function getStatus(nodes: readonly NodeHealth[]): BackendHealth['status'] {
   return nodes.filter(({ status }) => status === 'down').length > nodes.length - quorum ? 'down' : 'idle';
 }
 
-/** Returns the status and the nodes that are down. A node that connects for the first time is no change. */
-function summarize({ status, nodes = [] }: BackendHealth): string {
-  const namesOfDown = nodes.filter((node) => node.status === 'down').map(({ name }) => name);
-  return [status, ...namesOfDown].join();
+/** Returns the status and the nodes that are down, as a text to compare. */
+function summaryOf({ status, nodes = [] }: BackendHealth): string {
+  const downNames = nodes.filter((node) => node.status === 'down').map(({ name }) => name);
+  return [status, ...downNames].join();
 }
 
 function getEvenCountAdvice(count: number): string[] {

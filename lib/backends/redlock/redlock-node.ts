@@ -9,9 +9,9 @@ import type { RedlockSettings } from './options.js';
 import { EVICT, JOIN, TAKE_BACK, VOTE } from './redlock-scripts.js';
 import type { TokenWindow } from './token-clock.js';
 
-/** An owner's request for a key. */
+/** An owner's request for a key, on which each node votes. */
 export interface Candidacy {
-  readonly keys: readonly [lease: string, fence: string, since: string];
+  readonly keys: readonly [lease: string, fence: string, dataSince: string];
   readonly owner: string;
   /** Number of the attempt, greater than that of each earlier attempt of the same owner. */
   readonly attempt: number;
@@ -25,33 +25,34 @@ export interface JoinCandidacy extends Candidacy {
   readonly token: number;
 }
 
+/** A node's answer to a candidacy. */
 export type Vote =
   | { readonly kind: 'granted' }
   | ({ readonly kind: 'held' } & NodeLease)
-  | ({ readonly kind: 'refused'; readonly clock: number; readonly error: Error } & TokenWindow);
+  | ({ readonly kind: 'refused'; readonly clockUs: number; readonly error: Error } & TokenWindow);
 
-/** Number that is greater than that of every attempt. */
+/** Number in a release that concerns all attempts of an owner. */
 const ALL_ATTEMPTS = Number.MAX_SAFE_INTEGER;
 
-/** A release of the lease of an attempt, or of an earlier attempt of the same owner. */
+/** A release of the lease of an attempt or an earlier one of the same owner. */
 interface AttemptRelease {
   readonly leaseKey: string;
   readonly attempt: number;
 }
 
 /**
- * Maximum number of failed releases that are kept until the node is up again. Other leases end with their TTL. As many
- * releases may be under way in the background.
+ * Maximum number of failed releases that are kept until the node is up again. Further leases end with their TTL. As many
+ * releases may be under way before callers have to wait for the node.
  */
-const MAX_KEPT_RELEASES = 1_000;
+const MAX_FAILED_RELEASES = 1_000;
 
-/** Time for which a first connection is retried: the process is busy at its start, and its machine may be, too. */
+/** Time for which a first connection is retried, because the process and its machine may be busy at the start. */
 const MAX_FIRST_CONNECT_MS = 2_000;
 
-/** One of the masters. All its errors name it. */
+/** One of the masters. Its errors begin with its name. */
 export class RedlockNode {
   readonly connection: RedisConnection;
-  /** Votes without an answer, by owner. */
+  /** Requests for a vote that are not answered yet, by owner. */
   readonly #openVotes = new Map<string, Set<Promise<unknown>>>();
   #releasesUnderWay = 0;
   /** Releases that failed, by owner. */
@@ -77,12 +78,12 @@ export class RedlockNode {
     return this.health.current.status === 'down';
   }
 
-  /** Whether so many releases are under way that the next release has to wait for this node. */
+  /** Whether so many releases are under way that the next caller has to wait for this node. */
   get hasTooManyReleases(): boolean {
-    return this.#releasesUnderWay > MAX_KEPT_RELEASES;
+    return this.#releasesUnderWay > MAX_FAILED_RELEASES;
   }
 
-  /** Connects, which may take longer than an answer of a connected node. Rejects at once when the node refuses. */
+  /** Connects. Retries when the node does not answer, and rejects at once when it answers with an error. */
   async connect(): Promise<void> {
     const deadline = systemClock.now() + MAX_FIRST_CONNECT_MS;
     for (;;) {
@@ -97,13 +98,13 @@ export class RedlockNode {
     }
   }
 
-  /** Requests a grant. A vote with a greater token raises the token of an existing lease of the same owner. */
+  /** Asks the node for the lease. A greater token than before replaces that of an existing lease of the same owner. */
   requestVote(candidacy: Candidacy, token: number): Promise<Vote> {
     const args = this.#voteArgs(candidacy, token);
     return this.#requestVote(candidacy, token, { script: VOTE, keys: candidacy.keys, args });
   }
 
-  /** Requests a grant for an owner that has the lease on other nodes. @throws Error when the owner was evicted from this node */
+  /** Asks the node for a lease that the owner already has on other nodes. @throws Error when the owner was evicted */
   requestJoin(candidacy: JoinCandidacy, proposal: number): Promise<Vote> {
     const keys = [...candidacy.keys, evictedKeyOf(candidacy.keys[0])];
     const args = [...this.#voteArgs(candidacy, proposal), candidacy.token];
@@ -123,7 +124,7 @@ export class RedlockNode {
     return parseNodeLease(Number(leftMs), textOrEmpty(lease));
   }
 
-  /** Returns attempt, token and metadata of the owner's lease; `undefined` when the node does not have that lease. */
+  /** Resolves to the owner's lease as a candidacy; `undefined` when the node does not have that lease. */
   async readLeaseOf(owner: string, leaseKey: string): Promise<Omit<JoinCandidacy, 'keys' | 'ttlMs'> | undefined> {
     const lease = textOrEmpty(await this.#send(['GET', leaseKey]));
     const [holder, token, attempt, metadata = ''] = splitFields(lease, 4);
@@ -131,9 +132,9 @@ export class RedlockNode {
   }
 
   /**
-   * Releases the owner's lease, and does not wait for open votes. If the node carries out such a vote afterwards, the
-   * release is repeated. Votes and releases may change their order. Requests that wait for a connection share commands,
-   * and a script that the node does not know is sent again. A release that fails is repeated when the node is up again.
+   * Releases the owner's lease. If a vote was open at the reply, the release is repeated after that vote: the node may carry
+   * out a vote after a later release, for example when a script that it does not know is sent again. A release that fails
+   * is repeated when the node is up again.
    */
   async release(leaseKey: string, owner: string): Promise<boolean> {
     const release = { leaseKey, attempt: ALL_ATTEMPTS };
@@ -144,15 +145,15 @@ export class RedlockNode {
     return (await this.takeBack(owner, release)) || isReleased;
   }
 
-  /** Releases the lease of an owner in any process, which then cannot join here. A failed release is repeated. */
+  /** Releases the lease of an owner in any process, and refuses its later joins. A failed release is repeated. */
   evict(leaseKey: string, owner: string): Promise<boolean> {
     const call = { script: EVICT, keys: [leaseKey, evictedKeyOf(leaseKey)], args: [owner] };
     return this.#release(owner, { leaseKey, attempt: ALL_ATTEMPTS }, call);
   }
 
   /**
-   * Releases the lease of an attempt or an earlier one of the owner, never that of a later attempt. The command may
-   * therefore arrive at any time. A release that fails is repeated when the node is up again.
+   * Releases the lease of an attempt or an earlier one of the owner, but never that of a later attempt, however late the
+   * command arrives. A release that fails is repeated when the node is up again.
    */
   takeBack(owner: string, release: AttemptRelease, onReply?: () => void): Promise<boolean> {
     const { leaseKey, attempt } = release;
@@ -168,7 +169,7 @@ export class RedlockNode {
     } catch (error) {
       if ((this.#failedReleases.get(owner)?.attempt ?? 0) < release.attempt) this.#failedReleases.set(owner, release);
       const [oldest = owner] = this.#failedReleases.keys();
-      if (this.#failedReleases.size > MAX_KEPT_RELEASES) this.#failedReleases.delete(oldest);
+      if (this.#failedReleases.size > MAX_FAILED_RELEASES) this.#failedReleases.delete(oldest);
       throw error;
     } finally {
       this.#releasesUnderWay -= 1;
@@ -193,14 +194,14 @@ export class RedlockNode {
       throw new Error(`${this.name}: ${age}, and does not vote for ${restartQuarantineMs} ms`);
     }
     if (kind === 'evicted') throw new Error(`${this.name}: the owner was evicted`);
-    const [floor = NaN, ceiling = NaN, clock = NaN] = details.map(Number);
-    const problem = clockProblem((clock - token) / 1_000, maxSkewMs);
-    this.health.setAdvice('clock', problem);
-    const error = new Error(`${this.name}: refuses the token: ${problem ?? 'it remembers a newer token'}`);
-    return { kind: 'refused', floor, ceiling, clock, error };
+    const [floor = NaN, ceiling = NaN, clockUs = NaN] = details.map(Number);
+    const clockSkew = describeClockSkew((clockUs - token) / 1_000, maxSkewMs);
+    this.health.setAdvice('clock', clockSkew);
+    const error = new Error(`${this.name}: refuses the token: ${clockSkew ?? 'it remembers a newer token'}`);
+    return { kind: 'refused', floor, ceiling, clockUs, error };
   }
 
-  /** Sends a vote, which is open until the node has answered it. */
+  /** Sends a request for a vote, which is open until the node has answered. */
   async #sendVote(owner: string, call: ScriptCall): Promise<unknown> {
     const openVotes = this.#openVotes.get(owner) ?? new Set();
     const closeVote = (): void => {
@@ -216,7 +217,7 @@ export class RedlockNode {
     }
   }
 
-  /** @param onReply called in the order of the node's replies, which promises do not keep */
+  /** @param onReply called in the order of the node's replies, unlike the reactions to the promises */
   async #send(command: RedisCommand | ScriptCall, onReply?: () => void): Promise<unknown> {
     const read = ([reply]: readonly unknown[]): unknown => {
       onReply?.();
@@ -234,7 +235,7 @@ function evictedKeyOf(leaseKey: string): string {
   return `${leaseKey}:e`;
 }
 
-function clockProblem(aheadMs: number, maxSkewMs: number): string | undefined {
+function describeClockSkew(aheadMs: number, maxSkewMs: number): string | undefined {
   if (Math.abs(aheadMs) <= maxSkewMs) return undefined;
   const difference = `${Math.round(Math.abs(aheadMs))} ms ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
   return `its clock is ${difference} the token that was proposed, which is more than maxSkewMs (${maxSkewMs})`;

@@ -1,13 +1,13 @@
 import { redisScript } from '../redis/scripts/redis-script.js';
 
 /**
- * Time for which a token is kept after its lease, besides twice the skew. Later the node's clock alone makes tokens grow.
- * Redis measures this time by the same clock: one that is set back keeps the token for longer. On other servers a clock
- * may be set back by this time, and tokens still grow.
+ * Time for which a token is kept after its lease, in addition to twice the skew. Later the node's clock alone makes tokens
+ * grow. Redis measures this time by the same clock, and keeps the token for longer if the clock is set back. On other
+ * servers tokens grow unless the clock is set back by more than this time.
  */
 const FENCE_TTL_MS = 3_600_000;
 
-/** Time for which a node refuses a JOIN of an evicted owner. No renewal is under way for nearly so long. */
+/** Time for which a node refuses a JOIN of an evicted owner, longer than any renewal is under way. */
 const EVICTION_TTL_MS = 3_600_000;
 
 const VOTE_KEYS = ['lease_key', 'fence_key', 'since_key'];
@@ -15,20 +15,20 @@ const VOTE_KEYS = ['lease_key', 'fence_key', 'since_key'];
 const VOTE_ARGS = ['owner', 'attempt', 'proposal', 'ttl', 'metadata', 'max_skew', 'quarantine'];
 
 /**
- * The vote of one node, for VOTE and JOIN. The lease shows the token `shown_token`: the proposal, or the token of an
- * earlier acquisition.
+ * Returns the Lua code of one node's vote, for VOTE and JOIN. The lease gets the token `shown_token`: the proposal, or the
+ * token of an earlier acquisition.
  *
  * lease = `owner|token|attempt|metadata`.
  * fence = the last token granted for the key.
- * since = the time by the node's clock since which it has kept its data; missing on a node that has lost all data.
+ * since = the time since which the node has kept its data, by its clock; missing on a node that has lost all data.
  *
  * Clocks and tokens are in µs, below 2^53, where doubles are exact. The lease of a later attempt of the same owner counts
  * as another owner's.
  *
- * Returns {'granted'}, {'held', ms left of the lease, lease}, {'refused', floor, ceiling, clock} or {'young', seconds since
- * the node started}. A token must be greater than the floor and at most the ceiling.
+ * The code returns {'granted'}, {'held', ms left of the lease, lease}, {'refused', floor, ceiling, clock} or {'young',
+ * seconds since the node started}. A token must be greater than the floor and at most the ceiling.
  */
-const voteFor = (shownToken: string): string => `
+const voteSource = (shownToken: string): string => `
 local shown_token, proposed_token, skew = ${shownToken}, tonumber(proposal), tonumber(max_skew)
 local lease = redis.call('GET', lease_key)
 if lease then
@@ -54,14 +54,13 @@ if not since then
   since = clock
   redis.call('SET', since_key, string.format('%.0f', since))
 end
--- No token was granted that was ahead of the clock by more than the skew. Hence a token greater than 'since' plus the
--- skew is greater than all tokens of lost data. One greater than the clock minus the skew is greater than all tokens
--- whose fence has expired.
+-- No granted token was ahead of the clock by more than the skew. Hence a token greater than 'since' plus the skew is
+-- greater than all tokens of lost data. A token greater than the clock minus the skew is greater than all tokens whose
+-- fence has expired.
 local fence = tonumber(redis.call('GET', fence_key)) or 0
 local floor = math.max(fence, since + skew, clock - skew)
 local ceiling = clock + skew
--- The clock was set back. One token above the fence is allowed, so that the key is not locked until the clock is there
--- again.
+-- If the clock was set back, one token above the fence is allowed: otherwise the key could not be acquired for long.
 if fence > ceiling then ceiling = fence + 1 end
 if proposed_token <= floor or proposed_token > ceiling then
   return {'refused', string.format('%.0f', floor), string.format('%.0f', ceiling), string.format('%.0f', clock)}
@@ -72,18 +71,18 @@ redis.call('SET', lease_key, owner .. '|' .. shown_token .. '|' .. attempt .. '|
 return {'granted'}
 `;
 
-/** One node's vote on an acquisition. Returns the result of `voteFor`. */
-export const VOTE = redisScript({ keys: VOTE_KEYS, args: VOTE_ARGS, maxCallsPerCommand: 50 }, voteFor('proposal'));
+/** One node's vote on an acquisition. Returns the reply that `voteSource` describes. */
+export const VOTE = redisScript({ keys: VOTE_KEYS, args: VOTE_ARGS, maxCallsPerCommand: 50 }, voteSource('proposal'));
 
 /**
  * One node's vote on a lease that a quorum of the other nodes has just renewed. `token` is that of the owner's acquisition.
- * Returns the result of `voteFor`, or {'evicted'}.
+ * Returns the reply that `voteSource` describes, or {'evicted'}.
  */
 export const JOIN = redisScript(
   { keys: [...VOTE_KEYS, 'evicted_key'], args: [...VOTE_ARGS, 'token'], maxCallsPerCommand: 50 },
   `
 if redis.call('GET', evicted_key) == owner then return {'evicted'} end
-${voteFor('token')}
+${voteSource('token')}
 `,
 );
 

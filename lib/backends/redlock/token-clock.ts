@@ -1,8 +1,8 @@
 import { systemClock } from '../../core/index.js';
 
 /**
- * The clock by which this process proposes tokens, in microseconds. A refusal adjusts it to the nodes' clocks: a wrong
- * clock costs one round. The nodes do not rely on this clock, because they refuse each token that is too small.
+ * The clock by which this process proposes tokens, in microseconds. It is adjusted to the nodes' clocks after a refusal. The
+ * nodes do not rely on it, because they refuse each token that is too small.
  */
 export class TokenClock {
   #offsetUs = 0;
@@ -16,13 +16,13 @@ export class TokenClock {
   }
 }
 
-/** The tokens that a node grants now: greater than `floor`, at most `ceiling`. Both may rise with the node's clock. */
+/** The tokens that a node grants now: greater than `floor`, at most `ceiling`. Both rise with the node's clock. */
 export interface TokenWindow {
   readonly floor: number;
   readonly ceiling: number;
 }
 
-/** A token, and the time after which it may get a quorum. */
+/** A token, and the delay after which a quorum may grant it. */
 export interface Proposal {
   readonly token: number;
   readonly delayMs: number;
@@ -43,9 +43,9 @@ export function findSoonestToken(windows: readonly TokenWindow[], quorum: number
 }
 
 function msUntilQuorum(token: number, windows: readonly TokenWindow[], quorum: number): number {
-  const delaysMs = windows
+  const delaysOfNodesMs = windows
     .filter(({ floor }) => token > floor)
     .map(({ ceiling }) => Math.max(0, token - ceiling) / 1_000)
     .toSorted((a, b) => a - b);
-  return delaysMs[quorum - 1] ?? Infinity;
+  return delaysOfNodesMs[quorum - 1] ?? Infinity;
 }

@@ -5,20 +5,21 @@ import type { QuorumCall } from './quorum-call.js';
 import type { RedlockNode, Vote } from './redlock-node.js';
 import { findSoonestToken, type Proposal, type TokenWindow } from './token-clock.js';
 
-/** Maximum back-off after a split vote, as a multiple of the vote's duration. The constant part covers fast networks. */
-const BACK_OFF_VOTES = 4;
-const BACK_OFF_MS = 10;
+/** Maximum back-off after a split vote, as a multiple of the vote's duration. */
+const MAX_BACK_OFF_VOTES = 4;
+/** Constant part of the maximum back-off, for fast networks. */
+const BACK_OFF_BASE_MS = 10;
 
 type RefusedVote = Vote & { readonly kind: 'refused' };
 type HeldVote = Vote & { readonly kind: 'held' };
 
-/** The votes of the nodes on one owner and one token, as they were when the call was decided. */
+/** The votes of the nodes on one owner and one token, as known when the call was decided. */
 export class VoteTally {
   readonly #grantedCount: number;
   readonly #refusedVotes: readonly (readonly [RedlockNode, RefusedVote])[];
   readonly #heldVotes: readonly HeldVote[];
   readonly #failedCount: number;
-  readonly #hasFirstNode: boolean;
+  readonly #isGrantedByFirstNode: boolean;
 
   constructor(
     readonly call: QuorumCall<Vote>,
@@ -32,7 +33,7 @@ export class VoteTally {
     this.#heldVotes = votes.map(([, vote]) => vote).filter((vote) => vote.kind === 'held');
     this.#failedCount = call.failedCount;
     const firstNode = call.nodes.find((node) => call.answers.has(node));
-    this.#hasFirstNode = firstNode !== undefined && call.answers.get(firstNode)?.kind === 'granted';
+    this.#isGrantedByFirstNode = firstNode !== undefined && call.answers.get(firstNode)?.kind === 'granted';
   }
 
   get isWon(): boolean {
@@ -41,19 +42,19 @@ export class VoteTally {
 
   /** Returns the median of the nodes' clocks. A node that granted the token counts with the clock of this process. */
   medianUs(processNowUs: number): number {
-    const agreeingClocks = Array.from({ length: this.#grantedCount }, () => processNowUs);
-    const refusingClocks = this.#refusedVotes.map(([, { clock }]) => clock);
-    const clocks = [...refusingClocks, ...agreeingClocks].toSorted((a, b) => a - b);
+    const clocksOfGrants = Array.from({ length: this.#grantedCount }, () => processNowUs);
+    const clocksOfRefusals = this.#refusedVotes.map(([, { clockUs }]) => clockUs);
+    const clocks = [...clocksOfRefusals, ...clocksOfGrants].toSorted((a, b) => a - b);
     return clocks[Math.floor(clocks.length / 2)] ?? processNowUs;
   }
 
   /**
-   * Returns the proposal of the next round, or `undefined` when no further round helps. After refusals it has the token
-   * that a quorum grants. After a split vote, the owner that has the first node tries again, and the others back off.
+   * Returns the proposal of the next round, or `undefined` when no further round helps. After refusals it is the token that
+   * a quorum grants. After a split vote, the owner with the first node's vote tries again, and the others back off.
    */
   nextProposal(nowUs: number): Proposal | undefined {
     const betterProposal = this.#findBetterProposal(nowUs);
-    if (betterProposal || !this.#hasFirstNode || !this.#isSplit) return betterProposal;
+    if (betterProposal || !this.#isGrantedByFirstNode || !this.#isSplitVote) return betterProposal;
     return { token: Math.max(nowUs, this.token), delayMs: randomInt(Math.ceil(this.durationMs) + 1) };
   }
 
@@ -62,8 +63,8 @@ export class VoteTally {
     return this.#failedCount > this.call.maxFailures;
   }
 
-  /** Whether a quorum of nodes has no other owner's lease, and yet does not grant the same token. */
-  get isStuck(): boolean {
+  /** Whether a quorum of nodes has no lease of another owner, but does not grant the same token. */
+  get lacksCommonToken(): boolean {
     return this.#grantedCount + this.#refusedVotes.length >= this.call.quorum;
   }
 
@@ -71,11 +72,11 @@ export class VoteTally {
     return this.call.noQuorumError(new Map(this.#refusedVotes.map(([node, { error }]) => [node, error])));
   }
 
-  /** Returns the refusal because of other owners, with the holder and the time of the next attempt. */
-  refusal(): LeaseAttempt {
+  /** Returns the attempt that failed because of other owners, with the holder and the delay until a retry. */
+  toRefusal(): LeaseAttempt {
     const { holder } = this.#strongestRival;
-    const backOffMs = BACK_OFF_MS + Math.ceil(this.durationMs * BACK_OFF_VOTES);
-    const retryAfterMs = this.#isSplit ? randomInt(backOffMs) : this.#msUntilFree;
+    const backOffMs = BACK_OFF_BASE_MS + Math.ceil(this.durationMs * MAX_BACK_OFF_VOTES);
+    const retryAfterMs = this.#isSplitVote ? randomInt(backOffMs) : this.#msUntilFree;
     return { acquired: false, retryAfterMs, ...(holder ? { holder } : {}) };
   }
 
@@ -91,14 +92,14 @@ export class VoteTally {
     return proposal && proposal.delayMs <= requestTimeoutMs ? proposal : undefined;
   }
 
-  /** Whether no owner has a quorum, even if all unknown votes are the strongest rival's. */
-  get #isSplit(): boolean {
+  /** Whether no other owner can have a quorum, even with all unknown votes. */
+  get #isSplitVote(): boolean {
     const knownCount = this.#grantedCount + this.#refusedVotes.length + this.#heldVotes.length;
     const unknownCount = this.call.nodes.length - knownCount;
     return this.#strongestRival.voteCount + unknownCount < this.call.quorum;
   }
 
-  /** The other owner that has most nodes. */
+  /** The other owner that most nodes name. */
   get #strongestRival(): { readonly voteCount: number; readonly holder: Holder | undefined } {
     const countByOwner = new Map<string, number>();
     for (const { owner } of this.#heldVotes) countByOwner.set(owner, (countByOwner.get(owner) ?? 0) + 1);
@@ -106,7 +107,7 @@ export class VoteTally {
     return { voteCount, holder: this.#heldVotes.find(({ owner }) => countByOwner.get(owner) === voteCount)?.holder };
   }
 
-  /** Milliseconds until enough leases of other owners have ended for a quorum; `null` when that is not known. */
+  /** Milliseconds until enough leases of other owners end for a quorum; `null` when that is unknown. */
   get #msUntilFree(): number | null {
     const neededCount = this.call.quorum - this.#grantedCount - this.#refusedVotes.length;
     const leftMs = this.#heldVotes.map((vote) => vote.leftMs).toSorted((a, b) => a - b)[neededCount - 1];
@@ -115,8 +116,8 @@ export class VoteTally {
 }
 
 /**
- * Returns whether further votes change nothing. Either the token has a quorum, or it can have none and the reason is
- * known: other owners, or failed nodes.
+ * Returns whether further votes would change nothing. Either the token has a quorum, or it cannot get one, and it is known
+ * whether other owners or failed nodes are the reason.
  */
 export function isVoteDecided(call: QuorumCall<Vote>): boolean {
   const grantedCount = call.countAnswers(({ kind }) => kind === 'granted');
