@@ -21,7 +21,7 @@ export class AppModule {
         SettingsModule.with(settings),
         DatabaseModule.with(makeSqliteOptions(saleDb)),
         ScheduleModule.forRoot(),
-        // The locks are rows in the database of the sale. Another backend is another factory here, such as `redis({ url })`.
+        // The locks are rows in the database of the sale. For another backend, use its factory here, such as `redis({ url })`.
         DistributedLockModule.forRootAsync({
           inject: [DataSource],
           useFactory: (dataSource: DataSource) => ({
@@ -30,7 +30,7 @@ export class AppModule {
             defaults: { ttlMs },
           }),
         }),
-        // An application that others can reach needs a guard here: the page frees locks.
+        // A public application needs a guard here, because the page frees locks.
         LockInspectorModule.forRoot({ guard: 'none' }),
         LockMetricsModule.forRoot(),
         SaleModule,

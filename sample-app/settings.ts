@@ -7,10 +7,10 @@ export interface Settings {
   readonly saleDb: string;
   /** Number of pieces that sale 42 has in a new database. */
   readonly stock: number;
-  /** Duration of a payment, which lies between reading the stock and writing it. */
+  /** Duration of a payment, between reading the stock and writing it. */
   readonly paymentMs: number;
   readonly ttlMs: number;
-  /** Name of this process for everybody who waits for its locks. */
+  /** Name by which waiters for a lock see this process as its holder. */
   readonly label: string;
 }
 

@@ -26,7 +26,7 @@ export class CreateSale1760000000001 implements MigrationInterface {
   readonly name = 'CreateSale1760000000001';
 
   async up(queryRunner: QueryRunner): Promise<void> {
-    // A table may be there already: MariaDB keeps the first one when the second one fails.
+    // The first table may exist already: MariaDB keeps it when the second one fails.
     for (const table of [SALE, PURCHASE]) await queryRunner.createTable(table.clone(), true);
   }
 

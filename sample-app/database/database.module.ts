@@ -9,7 +9,7 @@ import { Order } from './order.entity.js';
 import { Sale } from './sale.entity.js';
 import { Transactions } from './transactions.js';
 
-/** Longest wait for the write of another process. The driver is synchronous, so nothing else runs in this process meanwhile. */
+/** Maximum wait for the write of another process. It is short, because the synchronous driver blocks this process. */
 const BUSY_TIMEOUT_MS = 20;
 
 /** Entities and tables of the sale, the same in every database. */
@@ -19,7 +19,7 @@ export const SALE_TABLES = {
   migrationsRun: true,
 };
 
-/** @throws Error without the text that was given: a URL may contain a password */
+/** @throws Error that does not show `file`: a URL may contain a password */
 export function makeSqliteOptions(file: string): DataSourceOptions {
   if (file === '' || file.includes('://')) throw new Error('SALE_DB must be the path of a SQLite file');
   const connection = { database: file, driver: libsql, enableWAL: true, timeout: BUSY_TIMEOUT_MS };
@@ -28,7 +28,7 @@ export function makeSqliteOptions(file: string): DataSourceOptions {
 
 @Module({})
 export class DatabaseModule implements OnModuleInit {
-  /** @param transactions a class that writes in another way than the sample does */
+  /** @param transactions class to use instead, which may write in another way */
   static with(options: DataSourceOptions, transactions: Type<Transactions> = Transactions): DynamicModule {
     return {
       module: DatabaseModule,

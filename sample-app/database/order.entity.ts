@@ -12,7 +12,7 @@ export class Order {
   @Column('varchar', { length: 100 })
   buyer!: string;
 
-  /** Fencing token of the lock of this sale. It grows from order to order. A JSON number is too small for it. */
+  /** Fencing token of the lock under which the piece was sold. A text, because a JSON number is too small for it. */
   @Column('varchar', { name: 'fencing_token', length: 20, nullable: true })
   fencingToken!: string | null;
 }

@@ -5,7 +5,7 @@ export class Sale {
   @PrimaryColumn('integer')
   id!: number;
 
-  /** Number of pieces that the sale had at first. */
+  /** Number of pieces that were ever for sale. */
   @Column('integer')
   pieces!: number;
 
@@ -13,7 +13,7 @@ export class Sale {
   @Column('integer')
   stock!: number;
 
-  /** Number of changes. Sellers without a lock compare it. */
+  /** Number of changes, which sellers without a lock compare. */
   @VersionColumn()
   version!: number;
 }

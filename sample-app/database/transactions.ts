@@ -3,8 +3,8 @@ import type { LockHandle } from 'nestjs-distributed-lock';
 import { fenced, optimistic } from 'nestjs-distributed-lock/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 
-/** Retries last for many seconds: a process may be frozen while it has the write lock of the SQLite file. */
-const RETRIES = 100;
+/** Number of retries, which last for many seconds: a process may freeze while it has the write lock of the SQLite file. */
+const MAX_RETRIES = 100;
 
 export type Work<T> = (manager: EntityManager) => Promise<T>;
 
@@ -13,14 +13,14 @@ export type Work<T> = (manager: EntityManager) => Promise<T>;
 export class Transactions {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Runs `work` in a transaction, again when another process was in its way. `optimistic` does this on every database. */
+  /** Runs `work` in a transaction, and again when it conflicts with that of another process. */
   run<T>(work: Work<T>): Promise<T> {
-    return optimistic(this.dataSource, work, { retries: RETRIES });
+    return optimistic(this.dataSource, work, { retries: MAX_RETRIES });
   }
 
   /**
    * Runs `work` in a transaction that no former holder of the lock can commit.
-   * @throws StaleFenceError somebody else has the lock by now
+   * @throws StaleFenceError when another holder has the lock by now
    */
   runFenced<T>(resource: string, lock: LockHandle, work: Work<T>): Promise<T> {
     return this.run((manager) => fenced(manager, resource, lock, work));

@@ -3,7 +3,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Leads, type LockHandle } from 'nestjs-distributed-lock';
 import { Sales } from '../sale/sales.js';
 
-const FLASH_SALE = 42;
+const FLASH_SALE_ID = 42;
 const INTERVAL_MS = 1_000;
 
 @Injectable()
@@ -12,14 +12,15 @@ export class Auditor {
 
   constructor(private readonly sales: Sales) {}
 
-  /** Counts in one process, for as long as it leads. `signal` ends the loop when it stops or loses its lock; another one leads then. */
+  /** Reports oversold pieces while this process leads. `signal` ends the loop when the process stops or loses its lock. */
   @Leads('auditor')
   async audit({ signal }: LockHandle): Promise<void> {
-    let reported = 0;
+    let reportedCount = 0;
     for (;;) {
-      const oversold = await this.sales.countOversold(FLASH_SALE);
-      if (oversold > reported) this.#logger.warn(`sale ${FLASH_SALE} has sold ${oversold} pieces twice`);
-      reported = oversold;
+      const oversoldCount = await this.sales.countOversold(FLASH_SALE_ID);
+      if (oversoldCount > reportedCount)
+        this.#logger.warn(`sale ${FLASH_SALE_ID} has sold ${oversoldCount} pieces twice`);
+      reportedCount = oversoldCount;
       await pause(INTERVAL_MS, undefined, { signal });
     }
   }

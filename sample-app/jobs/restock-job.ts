@@ -5,8 +5,8 @@ import { Restock } from '../sale/restock.js';
 import { Sales } from '../sale/sales.js';
 
 const MINUTE_MS = 60_000;
-/** The sale that never ends. The job leaves the flash sale, 42, alone. */
-const ENDLESS_SALE = 7;
+/** Id of the sale that never ends. The job does not touch the flash sale, 42. */
+const ENDLESS_SALE_ID = 7;
 
 @Injectable()
 export class RestockJob {
@@ -15,11 +15,11 @@ export class RestockJob {
     private readonly restock: Restock,
   ) {}
 
-  /** Runs in one process of all that wake up, however short the work is and however late the others are. */
+  /** Runs in one process a minute, even if the work is short and another process wakes up late. */
   @Cron(CronExpression.EVERY_MINUTE)
   @Locked('restock', oncePer(MINUTE_MS))
   async run(): Promise<void> {
-    const { stock } = await this.sales.find(ENDLESS_SALE);
-    if (stock === 0) await this.restock.fill(ENDLESS_SALE);
+    const { stock } = await this.sales.find(ENDLESS_SALE_ID);
+    if (stock === 0) await this.restock.fill(ENDLESS_SALE_ID);
   }
 }

@@ -1,22 +1,22 @@
-const SALE = 'sales/42';
-const CROWD = 50;
-const SHOWN_ORDERS = 12;
-const INTERVAL_MS = 500;
+const SALE_PATH = 'sales/42';
+const CROWD_SIZE = 50;
+const MAX_SHOWN_ORDERS = 12;
+const REFRESH_MS = 500;
 const byId = (id) => document.getElementById(id);
 
-/** Shows the sale as the database has it, hence also what other processes sold. */
+/** Shows the sale as the database has it, including the orders of other processes. */
 async function showSale() {
-  const [sale, orders] = await Promise.all([fetchJson(SALE), fetchJson(`${SALE}/orders`)]);
-  const oversold = Math.max(0, sale.stock + orders.length - sale.pieces);
+  const [sale, orders] = await Promise.all([fetchJson(SALE_PATH), fetchJson(`${SALE_PATH}/orders`)]);
+  const oversoldCount = Math.max(0, sale.stock + orders.length - sale.pieces);
   byId('stock').textContent = sale.stock;
   byId('sold').textContent = orders.length;
-  byId('oversold').textContent = oversold === 0 ? '' : `— ${oversold} of them twice`;
+  byId('oversold').textContent = oversoldCount === 0 ? '' : `— ${oversoldCount} of them twice`;
   byId('pieces').replaceChildren(
-    ...Array.from({ length: Math.min(400, sale.stock + orders.length) }, (_, at) =>
-      makeElement('i', '', at < sale.stock ? 'left' : at < sale.pieces ? 'sold' : 'twice'),
+    ...Array.from({ length: Math.min(400, sale.stock + orders.length) }, (_, index) =>
+      makeElement('i', '', index < sale.stock ? 'left' : index < sale.pieces ? 'sold' : 'twice'),
     ),
   );
-  byId('orders').replaceChildren(...orders.slice(-SHOWN_ORDERS).toReversed().map(makeRow));
+  byId('orders').replaceChildren(...orders.slice(-MAX_SHOWN_ORDERS).toReversed().map(makeRow));
 }
 
 function makeRow({ id, buyer, fencingToken }) {
@@ -25,7 +25,7 @@ function makeRow({ id, buyer, fencingToken }) {
   return row;
 }
 
-/** Makes an element whose text is never taken for markup. */
+/** Makes an element. Its text is never parsed as markup. */
 function makeElement(name, text = '', className = '') {
   return Object.assign(document.createElement(name), { textContent: text, className });
 }
@@ -41,7 +41,7 @@ async function postJson(path, body = {}) {
 }
 
 function sendPurchase(buyer) {
-  return postJson(`${SALE}/${byId('way').value}`, { buyer });
+  return postJson(`${SALE_PATH}/${byId('way').value}`, { buyer });
 }
 
 async function buyOne() {
@@ -51,29 +51,30 @@ async function buyOne() {
 
 async function buyAsCrowd() {
   const crowd = crypto.randomUUID().slice(0, 4);
-  const answers = await Promise.all(Array.from({ length: CROWD }, (_, at) => sendPurchase(`crowd-${crowd}-${at + 1}`)));
-  return `${answers.filter(({ ok }) => ok).length} of ${CROWD} buyers got one`;
+  const answers = await Promise.all(
+    Array.from({ length: CROWD_SIZE }, (_, index) => sendPurchase(`crowd-${crowd}-${index + 1}`)),
+  );
+  return `${answers.filter(({ ok }) => ok).length} of ${CROWD_SIZE} buyers got one`;
 }
 
 async function restock() {
-  const { ok, body } = await postJson(`${SALE}/restock`);
+  const { ok, body } = await postJson(`${SALE_PATH}/restock`);
   return ok ? `${body.stock} pieces again` : body.message;
 }
 
-/** Runs an action of the user, and shows its answer. */
-async function showAnswer(action) {
+async function runAndShowAnswer(action) {
   byId('answer').textContent = '…';
   byId('answer').textContent = await action().catch(String);
 }
 
-byId('shop').addEventListener('submit', (submitted) => {
-  submitted.preventDefault();
-  void showAnswer(buyOne);
+byId('shop').addEventListener('submit', (event) => {
+  event.preventDefault();
+  void runAndShowAnswer(buyOne);
 });
-byId('crowd').addEventListener('click', () => void showAnswer(buyAsCrowd));
-byId('restock').addEventListener('click', () => void showAnswer(restock));
+byId('crowd').addEventListener('click', () => void runAndShowAnswer(buyAsCrowd));
+byId('restock').addEventListener('click', () => void runAndShowAnswer(restock));
 
 for (;;) {
   await showSale().catch(() => (byId('stock').textContent = '–'));
-  await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS));
+  await new Promise((resolve) => setTimeout(resolve, REFRESH_MS));
 }

@@ -14,7 +14,7 @@ export class BuyerPipe implements PipeTransform<unknown, string> {
   }
 }
 
-/** Accepts the texts that every database can store. */
+/** Returns whether every database can store the text, and it is not blank. */
 function isName(text: string): boolean {
   return text.trim() !== '' && text.length <= MAX_NAME_LENGTH && text.isWellFormed() && !text.includes('\0');
 }

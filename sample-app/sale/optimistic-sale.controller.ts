@@ -7,8 +7,8 @@ import { BuyerPipe } from './buyer.pipe.js';
 import { readSale } from './sales.js';
 
 /**
- * Sells without any lock, and starts again when the sale has changed since it was read. Sell all pieces of a sale in this way
- * or none: sellers under a lock compare no version.
+ * Sells without a lock, and starts again when the sale has changed since it was read. Do not mix this with sellers that use a
+ * lock for the same sale: they do not compare the version.
  */
 @Controller('sales/:id')
 export class OptimisticSaleController {
@@ -19,14 +19,14 @@ export class OptimisticSaleController {
     @Param('id', ParseIntPipe) saleId: number,
     @Body(BuyerPipe) buyer: string,
   ): Promise<Order & { readonly retries: number }> {
-    let attempts = 0;
+    let attemptCount = 0;
     const order = await this.transactions.run(async (manager) => {
-      attempts += 1;
-      const { sale, order: former } = await readSale(manager, saleId, buyer);
-      if (former) return former;
+      attemptCount += 1;
+      const { sale, order: existingOrder } = await readSale(manager, saleId, buyer);
+      if (existingOrder) return existingOrder;
       await updateVersioned(manager, Sale, sale, { stock: sale.stock - 1 });
       return manager.save(manager.create(Order, { saleId, buyer, fencingToken: null }));
     });
-    return Object.assign(order, { retries: attempts - 1 });
+    return Object.assign(order, { retries: attemptCount - 1 });
   }
 }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import { SETTINGS, type Settings } from '../settings.js';
 
-/** Stands for the slow call in the middle of every real purchase, between reading the stock and writing it. */
+/** Simulates the slow call of a real purchase, between reading the stock and writing it. */
 @Injectable()
 export class Payment {
   constructor(@Inject(SETTINGS) private readonly settings: Settings) {}

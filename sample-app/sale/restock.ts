@@ -5,7 +5,7 @@ import { Transactions } from '../database/transactions.js';
 import { SETTINGS, type Settings } from '../settings.js';
 import { Sales } from './sales.js';
 
-/** Fills a sale up again, under the same lock and fence as its purchases. */
+/** Refills a sale to the configured stock, under the same lock and fence as its purchases. */
 @Injectable()
 export class Restock {
   constructor(

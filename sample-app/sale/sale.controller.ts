@@ -6,7 +6,7 @@ import { BuyerPipe } from './buyer.pipe.js';
 import { Restock } from './restock.js';
 import { Sales } from './sales.js';
 
-/** Takes the same lock in three ways. All of them exclude each other, in this process and in every other one. */
+/** Sells under the same lock in three ways, which exclude each other within and across processes. */
 @Controller('sales/:id')
 export class SaleController {
   constructor(
@@ -25,13 +25,13 @@ export class SaleController {
     return this.sales.sell(id, buyer, lock);
   }
 
-  /** Takes the lock around a part of the method only. */
+  /** Locks only a part of the method. */
   @Post('purchases/with-lock')
   purchaseWithLock(@Param('id', ParseIntPipe) id: number, @Body(BuyerPipe) buyer: string): Promise<Order> {
     return this.locks.withLock(`lock_sale_${id}`, (lock) => this.sales.sell(id, buyer, lock));
   }
 
-  /** Calls a service whose method takes the lock. */
+  /** Calls a method of a service that has the decorator. */
   @Post('purchases/by-service')
   purchaseByService(@Param('id', ParseIntPipe) id: number, @Body(BuyerPipe) buyer: string): Promise<Order> {
     return this.sales.buy(id, buyer);

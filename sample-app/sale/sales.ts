@@ -22,7 +22,7 @@ export class Sales {
     return this.transactions.run((manager) => manager.find(Order, { where: { saleId }, order: { id: 'asc' } }));
   }
 
-  /** Counts the orders for which there is no piece. */
+  /** Counts the orders that exceed the number of pieces. */
   countOversold(saleId: number): Promise<number> {
     return this.transactions.run(async (manager) => {
       const { pieces, stock } = await findSale(manager, saleId);
@@ -31,10 +31,10 @@ export class Sales {
   }
 
   /**
-   * Sells one piece; its caller has the lock of the sale. A process may freeze anywhere in here, lose the lock and go on later.
-   * Hence the stock is read under the fence, too. From then on the database refuses every former holder. The stock is still
-   * true when this process writes, unless it is a former holder itself, and refused.
-   * @throws StaleFenceError nothing was sold: somebody else has the lock by now
+   * Sells one piece, for a caller that holds the lock of the sale. The process may freeze at any line, lose the lock and go on
+   * later. Hence it reads the stock under the fence, too: from then on the database refuses all former holders. When this
+   * process writes, either the stock is unchanged, or the process is a former holder itself, and is refused.
+   * @throws StaleFenceError when another holder has the lock by now; nothing was purchase
    */
   async sell(saleId: number, buyer: string, lock: LockHandle): Promise<Order> {
     const runFenced = <T>(work: (manager: EntityManager) => Promise<T>): Promise<T> =>
@@ -46,7 +46,7 @@ export class Sales {
     return runFenced((manager) => writeOrder(manager, { sale, buyer, token: lock.fencingToken }));
   }
 
-  /** Sells one piece under the lock of the sale, whichever route, job or queue the caller comes from. */
+  /** Acquires the lock of the sale, and sells one piece. */
   @Locked('lock_sale_:saleId')
   async buy(saleId: number, buyer: string): Promise<Order> {
     const lock = currentLock();
@@ -55,7 +55,11 @@ export class Sales {
   }
 }
 
-/** @throws NotFoundException, ConflictException when sold out, unless this buyer has an order already */
+/**
+ * Reads the sale, and the order that the buyer has already, if any.
+ * @throws NotFoundException
+ * @throws ConflictException when the sale is sold out and the buyer has no order
+ */
 export async function readSale(
   manager: EntityManager,
   saleId: number,
@@ -67,12 +71,12 @@ export async function readSale(
   return { sale, order };
 }
 
-/** Writes the stock that is left by the sale as it was read. Two callers at a time get exactly this kind of write wrong. */
+/** Writes the order, and the stock by `sale` as it was read. Without a lock, two callers at a time may write the same stock. */
 export async function writeOrder(
   manager: EntityManager,
-  sold: { sale: Sale; buyer: string; token: bigint | null },
+  purchase: { sale: Sale; buyer: string; token: bigint | null },
 ): Promise<Order> {
-  const { sale, buyer, token } = sold;
+  const { sale, buyer, token } = purchase;
   await manager.update(Sale, { id: sale.id }, { stock: sale.stock - 1 });
   const fencingToken = token === null ? null : String(token);
   return manager.save(manager.create(Order, { saleId: sale.id, buyer, fencingToken }));

@@ -5,7 +5,7 @@ import { BuyerPipe } from './buyer.pipe.js';
 import { Payment } from './payment.js';
 import { readSale, writeOrder } from './sales.js';
 
-/** Reads, pays and writes without lock and fence, as everybody does at first. Oversells; it is here to show that. */
+/** Reads, pays and writes without lock and fence, to show that this oversells. */
 @Controller('sales/:id')
 export class UnsafeSaleController {
   constructor(
