@@ -53,7 +53,7 @@ export class PendingRequest {
   ) {
     this.size = request.commands.length + (request.confirmation ? 1 : 0);
     this.#missingReplyCount = this.size;
-    this.#replies = [...request.commands];
+    this.#replies = request.commands.length === 1 ? [undefined] : [...request.commands];
   }
 
   /**

@@ -12,7 +12,7 @@ export interface RedisRequest<T> {
   /** Caller of an acquisition, who may give up before the request is sent; `undefined` for renewals and releases. */
   readonly asker?: Asker | undefined;
   /** Called before the request rejects. The server may still have carried out the commands. */
-  readonly onFailure?: (error: Error) => void;
+  readonly onFailure?: ((error: Error) => void) | undefined;
 }
 
 /** The servers that have the keys of a store: one server, or a cluster. */
