@@ -11,9 +11,9 @@ const MAX_PROPOSALS = 2;
  * data. Without a completion one more failure would end the lock.
  *
  * A completion is created with each renewal, and begins when a quorum has renewed: until then another owner may be the
- * holder. As in a vote, a node never replaces the lease of another owner, and the proposed token must be greater than all
- * tokens that the node granted or may have forgotten. The proposal only raises the node's fence. The lease has the token
- * of the acquisition. The grant counts neither for an acquisition nor for the present renewal.
+ * holder. As in a vote, a node never replaces the lease of another owner. The proposed token must be greater than all
+ * tokens that the node granted or may have forgotten. It only raises the node's fence: the lease has the token of the
+ * acquisition. The grant counts neither for an acquisition nor for the present renewal.
  */
 export class LeaseCompletion {
   #isStopped = false;

@@ -132,9 +132,9 @@ export class RedlockNode {
   }
 
   /**
-   * Releases the owner's lease. If a vote was open at the reply, the release is repeated after that vote: the node may carry
-   * out a vote after a later release, for example when a script that it does not know is sent again. A release that fails
-   * is repeated when the node is up again.
+   * Releases the owner's lease. If votes were open at the reply, the release is repeated after them. Votes and releases may
+   * change their order, for example when a script that the node does not know is sent again. A release that fails is
+   * repeated when the node is up again.
    */
   async release(leaseKey: string, owner: string): Promise<boolean> {
     const release = { leaseKey, attempt: ALL_ATTEMPTS };

@@ -15,7 +15,7 @@ class TrackedByApplicationError extends Error {
 }
 
 /**
- * Has the server report changes of the keys that this process has renewed:
+ * The tracking of the keys that this process has renewed, by which the server reports their changes:
  * https://redis.io/docs/latest/develop/reference/client-side-caching/. The reports go to a second connection, because RESP2
  * cannot mix them with replies. Acquisitions and releases are not tracked, and cost nothing more.
  *
@@ -162,7 +162,7 @@ export class KeyTracking implements TrackingUser {
     }
   }
 
-  /** Ends the tracking until a connection listens anew. */
+  /** Ends the tracking until a connection listens again. */
   #onRefusal(error: unknown): void {
     this.#stop();
     this.#isRefused = true;

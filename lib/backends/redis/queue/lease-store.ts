@@ -64,7 +64,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
    * The last owners that may be in the queue. The value is the key once the owner has released it. A grant for such an
    * owner then comes from an acquisition that the network delivered late: the key must be released again.
    */
-  readonly #queuedOwners = new Map<string, string | undefined>();
+  readonly #keyByQueuedOwner = new Map<string, string | undefined>();
 
   constructor(
     servers: RedisServers,
@@ -78,7 +78,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     this.#scripts = queueScripts({ sharded: isSharded, declaresKeys: isSharded });
     // The key is undefined while the owner may hold it.
     this.#wakeUps.onStray((owner) => {
-      const key = this.#queuedOwners.get(owner);
+      const key = this.#keyByQueuedOwner.get(owner);
       if (key !== undefined) this.release(key, owner).catch(() => undefined);
     });
   }
@@ -104,7 +104,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   }
 
   release(key: string, owner: string): Promise<boolean> {
-    if (this.#queuedOwners.has(owner)) this.#queuedOwners.set(owner, key);
+    if (this.#keyByQueuedOwner.has(owner)) this.#keyByQueuedOwner.set(owner, key);
     const leaseKey = leaseKeyOf(this.prefix, key);
     return this.#runScript('release', leaseKey, claimKindOf(owner), [owner], { read: isFirstReplyOne });
   }
@@ -192,11 +192,11 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   }
 
   #rememberQueuedOwner(owner: string): void {
-    if (this.#queuedOwners.has(owner)) return;
-    this.#queuedOwners.set(owner, undefined);
-    if (this.#queuedOwners.size <= MAX_QUEUED_OWNERS) return;
-    const [oldest = owner] = this.#queuedOwners.keys();
-    this.#queuedOwners.delete(oldest);
+    if (this.#keyByQueuedOwner.has(owner)) return;
+    this.#keyByQueuedOwner.set(owner, undefined);
+    if (this.#keyByQueuedOwner.size <= MAX_QUEUED_OWNERS) return;
+    const [oldest = owner] = this.#keyByQueuedOwner.keys();
+    this.#keyByQueuedOwner.delete(oldest);
   }
 
   #readAttempt(leaseKey: string, owner: string, [reply, replicaCount]: readonly unknown[]): LeaseAttempt {

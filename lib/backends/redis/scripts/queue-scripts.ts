@@ -174,9 +174,9 @@ export interface QueueScriptSettings {
 }
 
 /**
- * Returns the scripts for one server, or for a cluster. A call on a cluster must name all keys that it uses, because the
- * node of a migrating slot can then refuse it before the script begins. The node also refuses calls that name a missing
- * key. Therefore the `exclusive` scripts do not name the key of the shares, which most locks never have.
+ * Returns the scripts for one server, or for a cluster. A call on a cluster must name all keys that it uses: the node of a
+ * migrating slot can then refuse it before the script begins. The node also refuses a call that names a missing key.
+ * Therefore the `exclusive` scripts do not name the key of the shares, which most locks never have.
  */
 export function queueScripts({ sharded, declaresKeys }: QueueScriptSettings) {
   const scriptsOfKind = (kind: 'exclusive' | 'shared') => {
