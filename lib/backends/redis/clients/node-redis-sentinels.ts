@@ -32,10 +32,10 @@ export async function findMaster(
 
 /** Resolves to host and port, or to `null` when the Sentinel does not know the master. */
 async function askForMaster(name: string, makeClient: (signal: AbortSignal) => Promise<NodeRedisClient>) {
-  const connection = new AbortController();
+  const abortController = new AbortController();
   let client: NodeRedisClient | undefined;
   const ask = async (): Promise<unknown> => {
-    client = await makeClient(connection.signal);
+    client = await makeClient(abortController.signal);
     const failing = new Promise((_, reject) => client?.on('error', reject));
     const answering = client
       .connect()
@@ -52,7 +52,7 @@ async function askForMaster(name: string, makeClient: (signal: AbortSignal) => P
     if (!isAnswered) throw new Error(`no answer within ${SENTINEL_TIMEOUT_MS} ms`);
     return reply;
   } finally {
-    if (client) endNodeRedis(client, connection);
-    else connection.abort();
+    if (client) endNodeRedis(client, abortController);
+    else abortController.abort();
   }
 }

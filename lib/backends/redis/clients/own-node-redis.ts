@@ -37,11 +37,12 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
   #status: 'wait' | 'connecting' | 'ready' | 'reconnecting' | 'end' = 'wait';
   /** Client of the present connection, while it is ready. */
   #client: NodeRedisClient | undefined;
-  #connection = new AbortController();
+  /** Ends the present connection, also while it is being made, and the pause before the next one. */
+  #abortController = new AbortController();
   #endConnection = (): void => undefined;
   readonly #writeDelays = new WriteDelays();
   readonly #channels = new Set<string>();
-  #attempts = 0;
+  #attemptCount = 0;
 
   constructor(makeClient: NodeRedisMaker, db = 0) {
     super();
@@ -83,7 +84,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     this.#status = 'end';
     this.#client = undefined;
     this.#endConnection();
-    this.#connection.abort();
+    this.#abortController.abort();
   }
 
   async #keepConnected(): Promise<void> {
@@ -96,9 +97,9 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
       if (this.#isEnded) break;
       this.#status = 'reconnecting';
       this.emit('close');
-      this.#attempts += 1;
-      this.#connection = new AbortController();
-      await pause(systemClock, reconnectDelayMs(this.#attempts), { until: this.#connection.signal });
+      this.#attemptCount += 1;
+      this.#abortController = new AbortController();
+      await pause(systemClock, reconnectDelayMs(this.#attemptCount), { until: this.#abortController.signal });
     }
     this.emit('end');
   }
@@ -109,20 +110,20 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
 
   /** Connects. Resolves when the connection has ended, to its error or `undefined`. */
   async #connectOnce(): Promise<unknown> {
-    const connection = this.#connection;
-    const client = await this.#makeClient(connection.signal, this.#reportError);
-    this.#endConnection = () => endNodeRedis(client, connection);
+    const abortController = this.#abortController;
+    const client = await this.#makeClient(abortController.signal, this.#reportError);
+    this.#endConnection = () => endNodeRedis(client, abortController);
     const ended = new Promise<unknown>((resolve) => {
       client.on('end', () => resolve(undefined));
       // The listener stays, because a closing socket may still fail.
       client.on('error', (error) => {
         resolve(error);
-        endNodeRedis(client, connection);
+        endNodeRedis(client, abortController);
       });
     });
     client.on('sharded-channel-moved', (channel) => this.#channels.delete(String(channel)));
     try {
-      if (connection.signal.aborted) return undefined;
+      if (abortController.signal.aborted) return undefined;
       const isReady = await Promise.race([ended.then(() => false), this.#open(client).then(() => true)]);
       if (isReady) this.#onReady(client);
       return await ended;
@@ -141,7 +142,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
 
   #onReady(client: NodeRedisClient): void {
     this.#client = client;
-    this.#attempts = 0;
+    this.#attemptCount = 0;
     this.#status = 'ready';
     this.emit('ready');
   }
@@ -173,14 +174,14 @@ function isPubSubCommand(name: string): name is PubSubCommand {
 }
 
 /**
- * Ends a client of node-redis at once. The signal of `connection` must be an option of its socket: `destroy` does not end a
+ * Ends a client of node-redis at once. The signal of `abortController` must be an option of its socket: `destroy` does not end a
  * socket that is still connecting.
  */
-export function endNodeRedis(client: NodeRedisClient, connection: AbortController): void {
+export function endNodeRedis(client: NodeRedisClient, abortController: AbortController): void {
   try {
     client.destroy();
   } catch {
     // Version 5 throws when the client is already closed.
   }
-  connection.abort();
+  abortController.abort();
 }

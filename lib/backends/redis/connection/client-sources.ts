@@ -35,7 +35,7 @@ export function createHostSource(
   return { makeClient: async () => (await loadClientMaker(clientPackage, 'host')).makeClient(location, login) };
 }
 
-/** Returns a source that uses a given client, and duplicates it for the subscription. */
+/** Returns a source that uses the application's client, and a duplicate of it for the subscription. */
 export function createGivenClientSource(client: RedisClient | NodeRedisClient): ClientSource {
   if (isNodeRedisClient(client)) {
     const givenClient = adaptNodeRedis(client);

@@ -37,6 +37,7 @@ export class PendingRequest {
   enqueuedAt = 0;
   /** Number of commands, including the confirmation. */
   readonly size: number;
+  /** Replies in the order of the commands. A command stands where its reply is missing. */
   readonly #replies: unknown[];
   #missingReplyCount: number;
 

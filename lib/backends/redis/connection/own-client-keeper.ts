@@ -117,7 +117,7 @@ export class OwnClientKeeper implements ClientKeeper {
     if (this.state.isClosed) throw closedError();
     const client = await this.source.makeClient();
     if (this.state.isClosed) throw closedError();
-    // Loading a client may take long, which is not the server's fault: the time-outs of waiting requests begin anew.
+    // Loading a client may take long, which is not the server's fault: the time-outs of waiting requests begin again.
     if (!this.state.isUsable) this.state.becomeUnusable();
     const onNewMaster = (): void => this.#replace('another server has been made master');
     this.#stopWatchingMaster ??= this.source.watchMaster?.(this.state.health, onNewMaster);

@@ -1,6 +1,6 @@
 /**
- * Time for which a key with a queue stays closed, that is granted to nobody, after its lease was deleted. The former holder
- * learns of it meanwhile, and then opens the key by its release.
+ * Time for which a key with a queue is closed after its lease was deleted: it is granted to nobody. The former holder learns
+ * of the loss meanwhile, and opens the key by its release.
  */
 export const CLOSED_MS = 100;
 /** A lease that is missing this long before its end counts as deleted, not as expired. */

@@ -174,8 +174,8 @@ export interface QueueScriptSettings {
 }
 
 /**
- * Returns the scripts for one server, or for a cluster. A call on a cluster must name all keys that it uses: the node of a
- * migrating slot can then refuse it before the script begins. The node also refuses a call that names a missing key.
+ * Returns the scripts for one server, or for a cluster. A call on a cluster must name all its keys: the node of a migrating
+ * slot can then refuse it before the script begins. The node also refuses a call that names a missing key.
  * Therefore the `exclusive` scripts do not name the key of the shares, which most locks never have.
  */
 export function queueScripts({ sharded, declaresKeys }: QueueScriptSettings) {
