@@ -11,6 +11,10 @@ export class WaitingRequests {
     return this.#renewalsAndReleases.length + this.#acquisitions.length;
   }
 
+  get acquisitionCount(): number {
+    return this.#acquisitions.length;
+  }
+
   get oldestOfEachKind(): readonly PendingRequest[] {
     return [this.#renewalsAndReleases[0], this.#acquisitions[0]].filter((pending) => pending !== undefined);
   }
