@@ -12,7 +12,7 @@ import {
 } from '../core/index.js';
 import type { LeaseStoreHarness } from './harness.js';
 
-/** Checks of one theme, by the promise that each one verifies. */
+/** Checks of one theme. The name of each says what it verifies. */
 export type CheckGroup = Readonly<Record<string, (context: CheckContext) => Promise<void>>>;
 
 /** Maximum milliseconds to wait for an expected event. */
@@ -49,7 +49,7 @@ export interface Grant extends AttemptRecord {
 /** Context of one check: the clients that it opens, and the leases that it requests. */
 export class CheckContext {
   readonly #openClients: { close(): Promise<void> }[] = [];
-  readonly #grants: AttemptRecord[] = [];
+  readonly #attempts: AttemptRecord[] = [];
   #ownerCount = 0;
 
   private constructor(readonly harness: LeaseStoreHarness) {}
@@ -114,7 +114,7 @@ export class CheckContext {
     const sentAt = performance.now();
     const attempt = await store.tryAcquire(key, owner, ttlMs, metadata);
     const answer = { store, key, owner, attempt, sentAt, answeredAt: performance.now(), ttlMs };
-    if (attempt.acquired) this.#grants.push(answer);
+    if (attempt.acquired) this.#attempts.push(answer);
     return answer;
   }
 
@@ -139,9 +139,9 @@ export class CheckContext {
     assert.ok(!attempt.acquired, `${JSON.stringify(key)} was granted to a second owner`);
   }
 
-  /** Releases all leases and closes all clients. Ignores errors: a check may have closed the client of a lease. */
+  /** Releases all leases, and ignores errors, as a check may have closed a lease's client. Then closes all clients. */
   async #end(): Promise<void> {
-    await Promise.allSettled(this.#grants.map(({ store, key, owner }) => store.release(key, owner)));
+    await Promise.allSettled(this.#attempts.map(({ store, key, owner }) => store.release(key, owner)));
     await Promise.all(this.#openClients.map((client) => client.close()));
   }
 }

@@ -7,14 +7,14 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
-import { keyFamily, KeyTemplateNames } from '../nest/locked/key-template-names.js';
+import { getDefaultTemplate, KeyTemplateNames } from '../nest/locked/key-template-names.js';
 import { lockServicesOf } from '../nest/module/lock-services-of.js';
 import { LockMetrics, type LockMetricsOptions } from './lock-metrics.js';
 
 export interface LockMetricsModuleOptions extends LockMetricsOptions {
   /**
-   * Function that returns the label `template` for a key, without its namespace, that no `@Locked` makes. Let it return few
-   * values, and no personal data: Prometheus keeps a series for each value. @default the first word, and `*` for the rest
+   * Returns the label `template` of a key that comes from no `@Locked`, given the key without its namespace. It should have
+   * few values, and no personal data: Prometheus keeps a series for each. @default the first word, and `*` for the rest
    */
   readonly templateOf?: (key: string) => string;
 }
@@ -29,12 +29,12 @@ class MetricsStarter implements OnModuleInit, OnApplicationShutdown {
   constructor(
     private readonly metrics: LockMetrics,
     private readonly discovery: DiscoveryService,
-    @Inject(TEMPLATE_OF_TOKEN) private readonly templateOf: (key: string) => string,
+    @Inject(TEMPLATE_OF_TOKEN) private readonly fallbackTemplateOf: (key: string) => string,
   ) {}
 
   onModuleInit(): void {
     const names = KeyTemplateNames.of(this.discovery);
-    const templateOf = (key: string): string => names.templateOf(key) ?? this.templateOf(key);
+    const templateOf = (key: string): string => names.templateOf(key) ?? this.fallbackTemplateOf(key);
     for (const [backend, locks] of lockServicesOf(this.discovery)) {
       this.#stopFunctions.push(this.metrics.observe(locks, { backend, templateOf, templates: names.templates }));
     }
@@ -52,7 +52,7 @@ class MetricsStarter implements OnModuleInit, OnApplicationShutdown {
 @Module({})
 export class LockMetricsModule {
   /** @throws LockConfigurationError */
-  static forRoot({ templateOf = keyFamily, ...options }: LockMetricsModuleOptions = {}): DynamicModule {
+  static forRoot({ templateOf = getDefaultTemplate, ...options }: LockMetricsModuleOptions = {}): DynamicModule {
     return {
       module: LockMetricsModule,
       imports: [DiscoveryModule],

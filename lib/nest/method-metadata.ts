@@ -35,7 +35,7 @@ export function getRouteParameterPositions(declaration: Declaration): ReadonlySe
 }
 
 /** Returns the positions of parameters by the names in `@Param('id')`, `@Body('id')`, `@Payload('id')`, `@Args('id')`. */
-export function getNamedParameterPositions(declaration: Declaration): ReadonlyMap<string, number | 'ambiguous'> {
+export function getDecoratedParameterPositions(declaration: Declaration): ReadonlyMap<string, number | 'ambiguous'> {
   const positions = new Map<string, number | 'ambiguous'>();
   for (const [key, { index, data }] of getDecoratedParameters(declaration)) {
     if (key.includes(CUSTOM_PARAMETER_MARK) || typeof data !== 'string' || data === '') continue;

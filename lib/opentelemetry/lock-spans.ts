@@ -18,7 +18,7 @@ import {
   type TracedCall,
   type TracedHold,
 } from '../core/index.js';
-import { keyFamily } from '../nest/locked/key-template-names.js';
+import { getDefaultTemplate } from '../nest/locked/key-template-names.js';
 
 /** Context key of the `hold` spans of all locks that the current work runs under. */
 const HOLD_SPANS = createContextKey('nestjs-distributed-lock: holds');
@@ -43,7 +43,7 @@ export class LockSpans implements LockObserver {
 
   constructor({ tracerProvider, templateOf }: LockSpansOptions = {}) {
     this.#tracer = (tracerProvider ?? trace).getTracer('nestjs-distributed-lock');
-    this.#templateOf = templateOf ?? keyFamily;
+    this.#templateOf = templateOf ?? getDefaultTemplate;
     this.tracer = {
       begin: (call) => this.#beginAcquire(call),
       run: (hold, work) => this.#runUnderHold(hold, work),

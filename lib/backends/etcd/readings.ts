@@ -10,26 +10,26 @@ import {
 import type { QueueEntryContext } from './queue-entry.js';
 import type { KeyValue } from './transport/messages.js';
 
-type Settings = Pick<QueueEntryContext, 'client' | 'names'>;
+type QueueAccess = Pick<QueueEntryContext, 'client' | 'names'>;
 
 const NAMES_PER_PAGE = 1_000;
 
 /** Returns who holds `key` and who waits, by one reading. */
-export async function readState({ client, names }: Settings, key: string): Promise<LeaseState> {
-  const originName = names.tokenOriginName;
-  const [entries = [], [originEntry] = []] = await client.list(
+export async function readState({ client, names }: QueueAccess, key: string): Promise<LeaseState> {
+  const tokenBaseName = names.tokenOriginName;
+  const [entries = [], [tokenBaseEntry] = []] = await client.list(
     { ...names.queueRange(key), limit: 2 * MAX_WAITERS, by: 'age' },
-    { key: originName, end: `${originName}\0`, limit: 1, by: 'age' },
+    { key: tokenBaseName, end: `${tokenBaseName}\0`, limit: 1, by: 'age' },
   );
-  const isHolding = entriesHoldByIndex(entries);
+  const isHolding = findHolding(entries);
   const waiting = entries.filter((_, index) => !isHolding[index]);
   const waiters = waiting.slice(0, MAX_WAITERS).map(describeOwner);
-  const origin = /^\d{1,16}$/u.test(originEntry?.value ?? '') ? BigInt(originEntry?.value ?? '') : undefined;
+  const tokenBase = /^\d{1,16}$/u.test(tokenBaseEntry?.value ?? '') ? BigInt(tokenBaseEntry?.value ?? '') : undefined;
   const holders = entries
     .filter((_, index) => isHolding[index])
     .map((entry) => ({
       ...describeOwner(entry),
-      ...(origin === undefined ? {} : { fencingToken: origin + entry.createdAt }),
+      ...(tokenBase === undefined ? {} : { fencingToken: tokenBase + entry.createdAt }),
     }));
   const [holder] = holders;
   return { ...(holder ? { holder } : {}), ...(holders.length > 1 ? { holders } : {}), waiters };
@@ -37,7 +37,7 @@ export async function readState({ client, names }: Settings, key: string): Promi
 
 /** Returns the entry by which `owner` holds `key`; `undefined` when the owner does not. */
 export async function readHolderEntry(
-  { client, names }: Settings,
+  { client, names }: QueueAccess,
   key: string,
   owner: string,
 ): Promise<KeyValue | undefined> {
@@ -48,11 +48,12 @@ export async function readHolderEntry(
     return results.find((entry) => entry !== undefined && isOwnersEntry(entry));
   }
   const [entries = []] = await client.list({ ...queue, by: 'age' });
-  const isHolding = entriesHoldByIndex(entries);
+  const isHolding = findHolding(entries);
   return entries.find((entry, index) => isHolding[index] && isOwnersEntry(entry));
 }
 
-function entriesHoldByIndex(entries: readonly KeyValue[]): boolean[] {
+/** Returns for each entry of a queue, by its index, whether it holds the key. */
+function findHolding(entries: readonly KeyValue[]): boolean[] {
   return holdsByIndex(entries.map(({ key }) => claimOf(key)));
 }
 
@@ -64,7 +65,7 @@ export function valuePrefix(owner: string): string {
 /**
  * Yields the keys that are held, in the order of their names. Each page starts after the last key of the page before.
  */
-export async function* listKeys({ client, names }: Settings, prefix: string): AsyncGenerator<readonly string[]> {
+export async function* listKeys({ client, names }: QueueAccess, prefix: string): AsyncGenerator<readonly string[]> {
   let { key: start, end } = names.rangeOfPrefix(prefix);
   for (;;) {
     const [results = []] = await client.list({ key: start, end, limit: NAMES_PER_PAGE, by: 'name' });

@@ -11,7 +11,7 @@ const MAX_NAME_BYTES = 250;
 /** Keys that can stand in a command: ASCII without blanks and control characters. */
 const PLAIN_KEY_PATTERN = /^[!-~]+$/u;
 
-/** Returns the item names of a key. Two keys never share a name. Neither do two prefixes, which contain no colon. */
+/** Returns the item names of a key. No two keys share a name, and no two prefixes do, because a prefix contains no colon. */
 export function itemNames(prefix: string, key: string): ItemNames {
   const isPlain = PLAIN_KEY_PATTERN.test(key) && prefix.length + ':l:'.length + key.length <= MAX_NAME_BYTES;
   const suffix = isPlain ? `:${key}` : `#${createHash('sha256').update(key).digest('base64url')}`;

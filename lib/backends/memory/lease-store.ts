@@ -19,7 +19,7 @@ import {
   withoutOwner,
 } from '../../core/index.js';
 
-/** Smallest exact `LeaseStore`, for tests and for applications of one process: read it before writing another one. */
+/** Smallest complete `LeaseStore`, for tests and for applications of one process: read it before writing another one. */
 export class MemoryLeaseStore implements LeaseStore {
   readonly name = 'memory';
   readonly guarantee = 'best-effort';
@@ -33,7 +33,7 @@ export class MemoryLeaseStore implements LeaseStore {
 
   constructor(private readonly clock: Clock = systemClock) {}
 
-  /** Puts an owner that waits in line. */
+  /** Grants or refuses the key. A refused owner that is watched joins the line. */
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const now = this.clock.now();
     const description = packMetadataSince(metadata, now);

@@ -11,8 +11,9 @@ export interface NodeLease {
 }
 
 /** @param leftMs reply of PTTL, negative for a lease without an end */
-export function parseNodeLease(leftMs: number, lease: string): NodeLease {
-  const [owner = lease, tokenText = '', , metadata = ''] = splitFields(lease, 4);
+export function parseNodeLease(leftMs: number, packedLease: string): NodeLease {
+  const [owner = packedLease, tokenText = '', , metadata = ''] = splitFields(packedLease, 4);
+  // A token is the time of the grant in microseconds, or a little more.
   const holder = unpackHolder(metadata, new Date(Number(tokenText) / 1_000));
   const token = /^\d+$/u.test(tokenText) ? BigInt(tokenText) : 0n;
   return { owner, token, leftMs: leftMs < 0 ? Infinity : leftMs, holder };

@@ -17,9 +17,11 @@ type EnsembleClientOptions = Pick<
  * Minimum time for a handshake. A server that is starting may stay silent on connections that it accepts, and then
  * answer the next one at once.
  */
-const MIN_HANDSHAKE_MS = 500;
+const MIN_HANDSHAKE_TIMEOUT_MS = 500;
 const MIN_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
+/** Age of a connection whose end is no failure of its server: the next server is tried at once. */
+const STABLE_MS = 1_000;
 const MAX_CLOSE_MS = 1_000;
 
 /**
@@ -39,12 +41,12 @@ export class EnsembleClient {
    * handled.
    */
   #isEstablished = false;
-  /** Last failure, since all servers have refused this process after the last connection ended. */
+  /** Last failure once all servers have refused this process, until a connection is established. */
   failure: Error | undefined;
   #nextServer: number;
   #wire: Promise<ZooKeeperWire> | undefined;
   /** Maximum time for the next handshake. Each handshake without an answer doubles it. */
-  #handshakeMs = MIN_HANDSHAKE_MS;
+  #handshakeTimeoutMs = MIN_HANDSHAKE_TIMEOUT_MS;
   #hasStarted = false;
   #closing: Promise<void> | undefined;
   #isClosed = false;
@@ -108,15 +110,16 @@ export class EnsembleClient {
   }
 
   /**
-   * Keeps a connection to one server after the other until `close`. Never rejects. Pauses after all servers have been
-   * tried, also when one of them accepted the connection and closed it.
+   * Keeps a connection to one server after the other until `close`. Never rejects. Pauses after each round of servers that
+   * refused the connection, or ended it within `STABLE_MS`.
    */
   async #keepConnected(): Promise<void> {
     this.#hasStarted = true;
     for (let failures = 0; !this.#isClosed; failures += 1) {
+      const startedAt = systemClock.now();
       const error = await this.#connect().catch(toError);
       const wasEstablished = this.#isEstablished;
-      if (wasEstablished) failures = 0;
+      if (wasEstablished && systemClock.now() - startedAt >= STABLE_MS) failures = 0;
       this.#onDisconnected(error);
       if (error instanceof SessionExpiredError || (failures + 1) % this.options.servers.length > 0) continue;
       if (!wasEstablished) this.#failWaiters(error);
@@ -136,9 +139,9 @@ export class EnsembleClient {
    */
   async #connect(): Promise<Error> {
     this.#wire ??= ZooKeeperWire.load();
-    const handshake = this.#handshake(await this.#wire);
+    const handshake = this.#prepareNextHandshake(await this.#wire);
     if (this.#isClosed) throw createClosedError();
-    const connection = new ZooKeeperConnection(handshake, this.#handshakeMs);
+    const connection = new ZooKeeperConnection(handshake, this.#handshakeTimeoutMs);
     this.#connection = connection;
     await this.#awaitHandshake(connection);
     try {
@@ -154,16 +157,16 @@ export class EnsembleClient {
 
   async #awaitHandshake(connection: ZooKeeperConnection): Promise<void> {
     const { sessionTtlMs, requestTimeoutMs } = this.options;
-    const maxMs = Math.max(maxSilenceMs(sessionTtlMs, requestTimeoutMs), MIN_HANDSHAKE_MS);
+    const maxMs = Math.max(maxSilenceMs(sessionTtlMs, requestTimeoutMs), MIN_HANDSHAKE_TIMEOUT_MS);
     try {
       await connection.ready;
     } finally {
-      const wasSilent = systemClock.now() - connection.openedAt >= this.#handshakeMs;
-      this.#handshakeMs = wasSilent ? Math.min(2 * this.#handshakeMs, maxMs) : MIN_HANDSHAKE_MS;
+      const wasSilent = systemClock.now() - connection.openedAt >= this.#handshakeTimeoutMs;
+      this.#handshakeTimeoutMs = wasSilent ? Math.min(2 * this.#handshakeTimeoutMs, maxMs) : MIN_HANDSHAKE_TIMEOUT_MS;
     }
   }
 
-  #handshake(wire: ZooKeeperWire): Handshake {
+  #prepareNextHandshake(wire: ZooKeeperWire): Handshake {
     const { servers, sessionTtlMs, requestTimeoutMs, auth } = this.options;
     const server = servers[this.#nextServer % servers.length];
     if (!server) throw new Error('there is no server');

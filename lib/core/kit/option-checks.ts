@@ -14,11 +14,12 @@ export function shownOption(value: unknown): string {
   return inspect(value, { depth: 1, maxStringLength: 50, breakLength: Infinity });
 }
 
-/** Refuses a value that is no object, and unknown names of options. @param owner name of the call, for the message */
-export function assertOptions(options: unknown, knownNames: readonly string[], owner: string): void {
+/** Refuses a value that is no object, and unknown names of options. @param callName name of the call, for the message */
+export function assertOptions(options: unknown, knownNames: readonly string[], callName: string): void {
   if (!isObject(options)) refuseOption('options', `must be an object; they were ${shownOption(options)}`);
   const unknownName = Object.keys(options).find((name) => !knownNames.includes(name));
-  if (unknownName !== undefined) refuseOption(unknownName, `is no ${owner} option; there are ${knownNames.join(', ')}`);
+  if (unknownName !== undefined)
+    refuseOption(unknownName, `is no ${callName} option; there are ${knownNames.join(', ')}`);
 }
 
 export function assertNumber(option: string, value: unknown, min: number, max: number): void {

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from './timers.js';
 
-/** Time by the monotonic clock by which a task must have ended. */
+/** Monotonic time at which a task must have ended. */
 export class Deadline {
   private constructor(
     readonly at: number,

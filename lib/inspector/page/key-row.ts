@@ -46,18 +46,18 @@ export class KeyRow {
 
   /** Shows the key as it is now. Returns the rows of the table that it takes. */
   show(state: InspectorState, entry: ListedKey, isExpanded: boolean): HTMLTableRowElement[] {
-    const { key, prefix, template, holder, here } = entry;
+    const { key, prefix, template, holder, here: ownHold } = entry;
     const { held, left, token, waiting } = this.#cells;
-    const isInDoubt = here !== undefined && here.state !== 'held';
+    const isInDoubt = ownHold !== undefined && ownHold.state !== 'held';
     this.entry = entry;
     setText(this.#keyButton, prefix + shortenKey(key));
     this.#keyButton.title = template;
     this.#keyButton.ariaExpanded = String(isExpanded);
     setText(this.#cells.holder, describeHolders(entry));
     setText(held, formatDuration(measureHold(entry, state.at)));
-    setText(left, isInDoubt ? here.state : formatDuration(holder?.leftMs));
+    setText(left, isInDoubt ? ownHold.state : formatDuration(holder?.leftMs));
     left.className = isInDoubt ? 'bad' : '';
-    setText(token, here?.fencingToken ?? holder?.fencingToken ?? '–');
+    setText(token, ownHold?.fencingToken ?? holder?.fencingToken ?? '–');
     setText(waiting, String(countWaiters(entry)));
     waiting.className = countWaiters(entry) > 0 ? 'contended' : 'quiet';
     this.#freeButton.hidden = !holder;

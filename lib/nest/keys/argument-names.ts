@@ -5,7 +5,7 @@ export interface ArgumentNames {
   readonly names: readonly (string | undefined)[];
   readonly hasRestParameter: boolean;
   /** Names that may come from a minifier. */
-  readonly doubtfulNames: ReadonlySet<string>;
+  readonly possiblyMinifiedNames: ReadonlySet<string>;
   readonly looksMinified: boolean;
 }
 
@@ -26,16 +26,16 @@ export function readArgumentNames(source: string, keepsNames: () => boolean = ()
   const looksMinified = isDense && hasOnlyShortNames && !keepsNames();
   const maxDoubtfulLength = looksMinified ? MAX_MINIFIED_LENGTH : 1;
   const names: (string | undefined)[] = [];
-  const doubtfulNames = new Set<string>();
+  const possiblyMinifiedNames = new Set<string>();
   let hasRestParameter = false;
   for (const text of parameters) {
     const name = getParameterName(text);
     const isDoubtful = name !== undefined && name.length <= maxDoubtfulLength;
     hasRestParameter = text.trimStart().startsWith('...');
-    if (isDoubtful) doubtfulNames.add(name);
+    if (isDoubtful) possiblyMinifiedNames.add(name);
     if (!hasRestParameter) names.push(isDoubtful ? undefined : name);
   }
-  return { names, hasRestParameter, doubtfulNames, looksMinified };
+  return { names, hasRestParameter, possiblyMinifiedNames, looksMinified };
 }
 
 /**
@@ -43,7 +43,7 @@ export function readArgumentNames(source: string, keepsNames: () => boolean = ()
  * then writes the helper `__name`, and calls it differently where it renames. For a class that has a decorator itself,
  * esbuild writes the helper outside of the class.
  */
-export function showsKeptNames(classSource: string): boolean {
+export function showsThatBuildKeepsNames(classSource: string): boolean {
   return /\b__name\(/u.test(classSource);
 }
 

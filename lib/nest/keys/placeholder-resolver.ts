@@ -2,13 +2,13 @@ import type { ExecutionContext } from '@nestjs/common';
 import { LockConfigurationError } from '../../core/index.js';
 import { type Declaration, isMethod, type Method } from '../../decorators/declaration.js';
 import { unwrapMethod } from '../../decorators/wrapped-method.js';
-import { type ArgumentNames, readArgumentNames, showsKeptNames } from './argument-names.js';
+import { type ArgumentNames, readArgumentNames, showsThatBuildKeepsNames } from './argument-names.js';
 import { isDecoratedInTypeScript } from './decorating-file.js';
 import type { PlaceholderPath } from './key-template.js';
 import {
   isMessageHandler,
   mayBeHandler,
-  getNamedParameterPositions,
+  getDecoratedParameterPositions,
   getParameterTypes,
   routeHasParameter,
   getRouteParameterPositions,
@@ -38,6 +38,7 @@ export class PlaceholderResolver {
   /** Positions of arguments by name; `ambiguous` where two parameters have the name. */
   readonly #positions: ReadonlyMap<string, number | 'ambiguous'>;
   readonly #argumentNames: ArgumentNames;
+  /** Positions of parameters that get the lock, which is never a value of a key. */
   readonly #lockPositions: ReadonlySet<number>;
   /** Positions of parameters with `@Param`. */
   readonly #routePositions: ReadonlySet<number>;
@@ -49,19 +50,19 @@ export class PlaceholderResolver {
     private readonly methodLabel: string,
   ) {
     const { keyPositions, lockPositions } = getParameterMetadata(declaration);
-    // The class still has the original method while decorators below this one have wrapped it already.
+    // Decorators below this one may have wrapped `method`. The class still has the original.
     const originalMethod: unknown = Object.getOwnPropertyDescriptor(declaration.target, declaration.name)?.value;
     const innermostMethod = unwrapMethod(isMethod(originalMethod) ? originalMethod : method);
     const classSource = Function.prototype.toString.call(declaration.target.constructor);
-    const keepsNames = (): boolean => showsKeptNames(classSource) || isDecoratedInTypeScript();
-    this.#argumentNames = readArgumentNames(Function.prototype.toString.call(innermostMethod), keepsNames);
+    const buildKeepsNames = (): boolean => showsThatBuildKeepsNames(classSource) || isDecoratedInTypeScript();
+    this.#argumentNames = readArgumentNames(Function.prototype.toString.call(innermostMethod), buildKeepsNames);
     this.#lockPositions = lockPositions;
     this.#routePositions = getRouteParameterPositions(declaration);
     this.#parameterTypes = getParameterTypes(declaration);
     const argumentPositions = this.#argumentNames.names.flatMap((name, index): [string, number][] =>
       name ? [[name, index]] : [],
     );
-    this.#positions = new Map([...argumentPositions, ...getNamedParameterPositions(declaration), ...keyPositions]);
+    this.#positions = new Map([...argumentPositions, ...getDecoratedParameterPositions(declaration), ...keyPositions]);
   }
 
   /**
@@ -118,17 +119,17 @@ export class PlaceholderResolver {
     );
   }
 
-  /** Returns whether an argument may have had this name before a minifier renamed it. */
+  /** Returns whether a minifier may have renamed the argument of this name. */
   #mayBeMinified(name: string): boolean {
-    const { doubtfulNames, looksMinified } = this.#argumentNames;
-    return doubtfulNames.has(name) || (looksMinified && !this.#parameterTypes);
+    const { possiblyMinifiedNames, looksMinified } = this.#argumentNames;
+    return possiblyMinifiedNames.has(name) || (looksMinified && !this.#parameterTypes);
   }
 
   #getAdvice(name: string): string {
-    const { doubtfulNames, looksMinified } = this.#argumentNames;
+    const { possiblyMinifiedNames, looksMinified } = this.#argumentNames;
     const remedy = `write @LockKey('${name}') before it`;
     if (looksMinified) return `This build looks minified, as by esbuild or terser, which renames arguments: ${remedy}`;
-    if (doubtfulNames.has(name)) return `An argument of one letter may be named by a minifier: ${remedy}`;
+    if (possiblyMinifiedNames.has(name)) return `An argument of one letter may be named by a minifier: ${remedy}`;
     return `For a plain colon write "\\\\:${name}", before other letters ":{name}"`;
   }
 
@@ -152,7 +153,7 @@ export class PlaceholderResolver {
     );
   }
 
-  /** Number of arguments that the method declares: without a rest parameter, unless the compiler wrote its type. */
+  /** Number of arguments that the method declares. A rest parameter counts only where the compiler wrote types. */
   get #declaredCount(): number {
     return Math.max(this.#argumentNames.names.length, this.#parameterTypes?.length ?? 0);
   }

@@ -10,7 +10,7 @@ const LONG_TTL_MS = 60_000;
 /** When a waiter looks who has come before, at the earliest. */
 const NEXT_LOOK_MS = 2_500;
 /** The beginning of that statement, or of its name. */
-const LOOK = /with.seen.as/u;
+const LOOK = /with.locked.as/u;
 /** By then whoever waits has a key that became free. */
 const PROMISED_MS = 6_000;
 const STATEMENT_MS = 2_000;

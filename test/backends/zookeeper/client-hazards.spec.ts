@@ -2,9 +2,10 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
-import { aborted, failureOf, handled, SLACK_MS } from '../../conformance/contract.js';
+import { aborted, failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
 import { freePort } from '../../servers/free-port.js';
 import { eventually } from '../../support/eventually.js';
+import { FaultProxy } from '../../support/fault-proxy.js';
 import { spawnChild } from '../../support/processes.js';
 import { wantedOf } from '../describe-backend.js';
 import type { SharedWatchApi } from './shared-watch-child.js';
@@ -150,6 +151,23 @@ for (const name of wantedOf(['zookeeper'])) {
     await expect(failureOf(service.acquire('k', { waitMs: 1_000 }))).resolves.toBeInstanceOf(LockBackendError);
     expect(closer.connections).toBeGreaterThan(2);
     expect(closer.connections).toBeLessThan(30);
+  });
+
+  it('servers that accept a connection and end it at once are tried with pauses, also when there are several', async () => {
+    const proxies = [await FaultProxy.start(world.server), await FaultProxy.start(world.server)];
+    for (const proxy of proxies) world.closing(proxy);
+    let connections = 0;
+    const healthChanged = ({ status }: { status: string }): void => {
+      if (status !== 'up') return;
+      connections += 1;
+      for (const proxy of proxies) proxy.reset();
+    };
+    const connectString = proxies.map(({ port }) => `127.0.0.1:${port}`).join();
+    const service = world.service({ connectString }, { observers: [{ healthChanged }] });
+    await service.start();
+    await throughout(1_000, () => undefined);
+    expect(connections).toBeGreaterThan(2);
+    expect(connections).toBeLessThan(50);
   });
 
   it('a parent asked for as a container becomes persistent without a word: here the server removes it when it is empty', async () => {

@@ -1,12 +1,15 @@
 import type { ReportedHealth } from '../../../core/index.js';
 import { isErrorReply, toLoggableError } from '../error.js';
 import type { RedisClient } from './redis-client.js';
-import { SharedTracking, type TrackingUser } from './shared-tracking.js';
+import { SharedTracking, type TrackingSharer } from './shared-tracking.js';
 
 /** Channel on which a server tells one connection which keys have changed. */
 export const CHANGES_CHANNEL = '__redis__:invalidate';
 /** Part of an advice: the consequence when the server does not report changed keys. */
 export const NO_TRACKING_CONSEQUENCE = 'a holder whose key is deleted learns of it with its next renewal';
+
+/** Reply of `CLIENT GETREDIR` on a connection without tracking. */
+const NOT_TRACKING = '-1';
 
 class TrackedByApplicationError extends Error {
   constructor() {
@@ -15,14 +18,14 @@ class TrackedByApplicationError extends Error {
 }
 
 /**
- * The tracking of the keys that this process has renewed, by which the server reports their changes:
- * https://redis.io/docs/latest/develop/reference/client-side-caching/. The reports go to a second connection, because RESP2
- * cannot mix them with replies. Acquisitions and releases are not tracked, and cost nothing more.
+ * Has the server track the keys that this process renews, and report when one of them changes. The reports go to a second
+ * connection, because RESP2 cannot mix them with replies. Acquisitions and releases are not tracked, and cost nothing more.
+ * https://redis.io/docs/latest/develop/reference/client-side-caching/
  *
  * A report is only a hint: the server also sends it when it stops tracking a key for lack of space. Each renewal yields at
  * most one report.
  */
-export class KeyTracking implements TrackingUser {
+export class KeyTracking implements TrackingSharer {
   /** Connection that gets the reports. */
   #listener: RedisClient | undefined;
   /** The `CLIENT ID` of the listener, once it has subscribed. */
@@ -30,7 +33,7 @@ export class KeyTracking implements TrackingUser {
   /** Connection for commands, whose keys are tracked. */
   #trackedClient: RedisClient | undefined;
   /** The `CLIENT ID` of the listener that was last announced on that connection. */
-  #knownListenerId: string | undefined;
+  #announcedListenerId: string | undefined;
   #isTracking = false;
   #isRefused = false;
   #onChange: ((name: string | undefined) => void) | undefined;
@@ -92,10 +95,11 @@ export class KeyTracking implements TrackingUser {
   /** @param names texts or buffers; `null` for all keys */
   readonly onMessage = (channel: unknown, names: unknown): void => {
     if (String(channel) !== CHANGES_CHANNEL) return;
-    const users = this.#trackedClient ? SharedTracking.of(this.#trackedClient).users : [this];
-    for (const user of users) {
-      if (!Array.isArray(names)) user.onChange(undefined);
-      else for (const name of names) user.onChange(String(name));
+    // Several services may share the client. One of their listeners gets the reports for all.
+    const sharers = this.#trackedClient ? SharedTracking.of(this.#trackedClient).sharers : [this];
+    for (const sharer of sharers) {
+      if (!Array.isArray(names)) sharer.onChange(undefined);
+      else for (const name of names) sharer.onChange(String(name));
     }
   };
 
@@ -103,18 +107,19 @@ export class KeyTracking implements TrackingUser {
     this.#onChange?.(name);
   }
 
-  restartTracking(): void {
+  /** Has the next command announce the listener, because another service's listener has stopped. */
+  announceAgain(): void {
     this.#isTracking = false;
-    this.#knownListenerId = undefined;
+    this.#announcedListenerId = undefined;
     this.onChange(undefined);
   }
 
   /** Tells the server which connection listens, before the first commands of `client`. */
   announceListener(client: RedisClient): void {
     const id = this.#listenerId;
-    if (id === undefined || (client === this.#trackedClient && id === this.#knownListenerId)) return;
+    if (id === undefined || (client === this.#trackedClient && id === this.#announcedListenerId)) return;
     this.#trackedClient = client;
-    this.#knownListenerId = id;
+    this.#announcedListenerId = id;
     this.#isTracking = false;
     if (this.isApplicationClient) void this.#trackApplicationClient(client, id);
     else this.#startTracking(client, id);
@@ -132,9 +137,9 @@ export class KeyTracking implements TrackingUser {
   async #trackApplicationClient(client: RedisClient, id: string): Promise<void> {
     const isCurrent = (): boolean => client === this.#trackedClient && id === this.#listenerId;
     try {
-      const listenerId = String(await client.call('CLIENT', 'GETREDIR'));
+      const redirectId = String(await client.call('CLIENT', 'GETREDIR'));
       if (!isCurrent()) return;
-      if (listenerId !== '-1' && listenerId !== SharedTracking.of(client).listenerId)
+      if (redirectId !== NOT_TRACKING && redirectId !== SharedTracking.of(client).listenerId)
         throw new TrackedByApplicationError();
       this.#startTracking(client, id);
       // Renewals were not tracked meanwhile: any key may have changed.
@@ -157,7 +162,7 @@ export class KeyTracking implements TrackingUser {
   #onTrackingError(error: unknown): void {
     if (isErrorReply(error) || error instanceof TrackedByApplicationError) this.#onRefusal(error);
     else {
-      this.#knownListenerId = undefined;
+      this.#announcedListenerId = undefined;
       this.#isTracking = false;
     }
   }

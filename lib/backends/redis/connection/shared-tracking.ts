@@ -1,23 +1,23 @@
 import type { RedisClient } from './redis-client.js';
 
 /** The tracking of one lock service, which has a listener of its own. */
-export interface TrackingUser {
+export interface TrackingSharer {
   /** @param name name of a key that has changed; `undefined` for any key */
   onChange(name: string | undefined): void;
-  /** Announces this user's listener with the next commands, because the listener of another user has stopped. */
-  restartTracking(): void;
+  /** Announces this service's listener with the next command, because the listener of another service has stopped. */
+  announceAgain(): void;
 }
 
 const trackingByClient = new WeakMap<RedisClient, SharedTracking>();
 
 /**
  * The tracking that all lock services on one client share. The server reports the changes for a connection to one
- * listener only, whose user passes them on to all users.
+ * listener only, whose service passes them on to the others.
  */
 export class SharedTracking {
-  readonly #users = new Set<TrackingUser>();
-  /** User whose listener gets the reports. */
-  #receiver: TrackingUser | undefined;
+  readonly #sharers = new Set<TrackingSharer>();
+  /** Service whose listener gets the reports. */
+  #receiver: TrackingSharer | undefined;
   #listenerId: string | undefined;
 
   static of(client: RedisClient): SharedTracking {
@@ -28,8 +28,8 @@ export class SharedTracking {
     return tracking;
   }
 
-  get users(): Iterable<TrackingUser> {
-    return this.#users;
+  get sharers(): Iterable<TrackingSharer> {
+    return this.#sharers;
   }
 
   /** The `CLIENT ID` of the listener that was last announced to the server. */
@@ -37,18 +37,18 @@ export class SharedTracking {
     return this.#listenerId;
   }
 
-  /** Adds a user whose listener gets the reports from now on. */
-  add(user: TrackingUser, listenerId: string): void {
-    this.#users.add(user);
-    this.#receiver = user;
+  /** Adds a service whose listener gets the reports from now on. */
+  add(sharer: TrackingSharer, listenerId: string): void {
+    this.#sharers.add(sharer);
+    this.#receiver = sharer;
     this.#listenerId = listenerId;
   }
 
-  /** Removes a user. If its listener got the reports, another user's listener takes over. */
-  remove(user: TrackingUser): void {
-    this.#users.delete(user);
-    if (this.#receiver !== user) return;
+  /** Removes a service. If its listener got the reports, another service's listener takes over. */
+  remove(sharer: TrackingSharer): void {
+    this.#sharers.delete(sharer);
+    if (this.#receiver !== sharer) return;
     this.#receiver = undefined;
-    for (const other of this.#users) other.restartTracking();
+    for (const other of this.#sharers) other.announceAgain();
   }
 }

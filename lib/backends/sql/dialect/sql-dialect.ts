@@ -83,7 +83,7 @@ export interface WaitingLine {
    */
   joinLine(query: Query, table: string, key: string, owner: string): Promise<number>;
   /** Returns the owner's name in messages. The id itself is a secret, and every client of the database can hear messages. */
-  toMessageName(owner: string): string;
+  hashOwner(owner: string): string;
   /** Sends the owner's process a message, to ask. */
   notify(query: Query, table: string, owner: string): Promise<void>;
   /** Records that these owners still wait. Resolves to messages for owners who should ask now, or have lost their place. */

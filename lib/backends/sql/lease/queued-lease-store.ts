@@ -43,7 +43,7 @@ export class QueuedLeaseStore extends SqlLeaseStore {
     asker?: Asker,
   ): Promise<LeaseAttempt> {
     const attempt = await super.tryAcquire(key, owner, ttlMs, metadata, asker);
-    if (attempt.acquired) this.#heldKeys.set(this.line.toMessageName(owner), key);
+    if (attempt.acquired) this.#heldKeys.set(this.line.hashOwner(owner), key);
     const waiter = this.#waiters.get(owner);
     if (attempt.acquired || !waiter) return attempt;
     waiter.stopWaiting ??= this.#startWaiting(owner, waiter.wake);
@@ -62,7 +62,7 @@ export class QueuedLeaseStore extends SqlLeaseStore {
   }
 
   override release(key: string, owner: string): Promise<boolean> {
-    this.#heldKeys.delete(this.line.toMessageName(owner));
+    this.#heldKeys.delete(this.line.hashOwner(owner));
     return super.release(key, owner);
   }
 
@@ -97,7 +97,7 @@ export class QueuedLeaseStore extends SqlLeaseStore {
   }
 
   #startWaiting(owner: string, wake: () => void): () => void {
-    const unwatch = this.#wakeUps.watch(this.line.toMessageName(owner), wake);
+    const unwatch = this.#wakeUps.watch(this.line.hashOwner(owner), wake);
     const leave = this.#listener.waiterWatch.watch(owner);
     return () => {
       unwatch();

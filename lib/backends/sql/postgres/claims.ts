@@ -21,7 +21,7 @@ export function postgresClaims(table: string): ClaimStatements {
     },
 
     async swap(query, key, expectedRow, { owner, token, metadata, untilMs, ownersToNotify }) {
-      const names = ownersToNotify.map((waiter) => postgresWaitingLine.toMessageName(waiter));
+      const names = ownersToNotify.map((waiter) => postgresWaitingLine.hashOwner(waiter));
       const newValues = [toStoredText(key), owner, String(token), untilMs, metadata, names];
       const expiresAtSql = `to_timestamp($4::double precision / 1000)`;
       const writtenRows = expectedRow

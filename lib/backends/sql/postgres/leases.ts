@@ -9,7 +9,7 @@ import {
   CONFIRM_MS,
   handOverSql,
   isAnyoneSeenSql,
-  isInLineSql,
+  isWaitingSql,
   ownerOfEntrySql,
   selectOwnersInLineSql,
   notifySql,
@@ -70,7 +70,7 @@ function createOwnLeases(table: string): Pick<LeaseStatements, 'tryAcquire' | 'r
     returning ${notifySql(table, 'owner', 0)}, ${notifySql(table, ownerOfEntrySql('waiting[cardinality(waiting)]'), CONFIRM_MS)}`;
   const leaveLineSql = `update ${table} set waiting = array(
       select entry from unnest(waiting) as entry where ${ownerOfEntrySql('entry')} <> $2)
-    where lock_key = $1 and owner is distinct from $2 and ${isInLineSql('$2')} returning 1`;
+    where lock_key = $1 and owner is distinct from $2 and ${isWaitingSql('$2')} returning 1`;
   return {
     async tryAcquire(query, { key, owner, ttlMs, metadata }) {
       const [row] = await query(takeSql, [toStoredText(key), owner, ttlMs, packMetadata(metadata)]);

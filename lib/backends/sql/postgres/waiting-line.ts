@@ -9,8 +9,8 @@ import { doubleQuote, unquoteTable } from '../tables/table-name.js';
 /** Milliseconds in which a waiter that was handed the key must request it. */
 export const CONFIRM_MS = 1_000;
 
-/** The same time where the waiter before did not request the key, or where the holder has died. */
-const NEXT_CONFIRM_MS = 500;
+/** The shorter time for the next waiter, where a holder has died or a waiter has not requested the key. */
+const CONFIRM_AFTER_EXPIRY_MS = 500;
 
 /** Milliseconds after which a waiter that was not seen loses its place. Live waiters are seen more often: `WaiterWatch`. */
 const MAX_WAITER_SILENCE_MS = 5_000;
@@ -25,7 +25,7 @@ const OWNER_SQL = ownerOfEntrySql('entry');
 const millisecondsAgoSql = (ms: number): string => `(${NOW_MILLISECONDS} - ${ms})::text collate "C"`;
 const wasSeenWithinSql = (ms: number): string => `entry > ${millisecondsAgoSql(ms)}`;
 
-export const isInLineSql = (owner: string): string =>
+export const isWaitingSql = (owner: string): string =>
   `exists (select from unnest(waiting) as entry where ${OWNER_SQL} = ${owner})`;
 
 /** Returns SQL for the owners in `waiting` that were seen lately, first come first. */
@@ -46,30 +46,30 @@ export const handOverSql = (waiting: string, confirmMs: number): string => `meta
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** Returns the channel of a table's notifications: at most 63 bytes, while a data source's schema may have any name. */
+/** Returns the channel of a table's notifications. Its name has 63 bytes at most, so that a longer or unusual one is hashed. */
 function getChannel(table: string): string {
   const plainName = unquoteTable(table);
   return /^[\w$.]{1,63}$/u.test(plainName) ? plainName : `distributed_lock_${sha256(table).slice(0, 40)}`;
 }
 
-/** Returns SQL that does the same as `WaitingLine.toMessageName`. */
-const messageNameSql = (owner: string): string => `encode(sha256(convert_to(${owner}, 'UTF8')), 'hex')`;
+/** Returns SQL for the SHA-256 of an owner, as `WaitingLine.hashOwner` makes it. */
+const ownerHashSql = (owner: string): string => `encode(sha256(convert_to(${owner}, 'UTF8')), 'hex')`;
 
 /** Returns SQL that tells `owner`, where there is one, to request the key after `afterMs`. */
 export const notifySql = (table: string, owner: string, afterMs: number): string =>
-  `case when ${owner} is not null then pg_notify('${getChannel(table)}', ${messageNameSql(owner)} || '|${afterMs}')::text end`;
+  `case when ${owner} is not null then pg_notify('${getChannel(table)}', ${ownerHashSql(owner)} || '|${afterMs}')::text end`;
 
-/** Returns SQL that tells all of a list of names to request the key at once. */
+/** Returns SQL that tells each waiter of a list of hashed owners to request the key immediately. */
 export const notifyAllSql = (table: string, names: string): string =>
   `(select count(pg_notify('${getChannel(table)}', name || '|0')) from unnest(${names}::text[]) as name)`;
 
 export const postgresWaitingLine: WaitingLine = {
-  // A waiter that finds an unconfirmed key hands it to the next waiter at once, so that dead waiters cost little time.
+  // A waiter that finds the lease expired hands the key to the first waiter, so that dead waiters cost little time.
   async joinLine(query, table, key, owner) {
     const [row] = await query(
       `with held as (
          select owner is null or expires_at <= ${NOW} as free,
-           case when ${isInLineSql('$2')} then array(
+           case when ${isWaitingSql('$2')} then array(
              select case ${OWNER_SQL} when $2 then ${entrySql('$2')} else entry end from unnest(waiting) as entry
            ) else waiting || (${entrySql('$2')}) end as all_in_line
          from ${table} where lock_key = $1 and owner is distinct from $2 and (owner is null or expires_at <= ${NOW}
@@ -78,10 +78,10 @@ export const postgresWaitingLine: WaitingLine = {
        ), joined as (
          update ${table} set waiting = all_in_line from held where not free and lock_key = $1
        ), handed as (
-         update ${table} set ${handOverSql('all_in_line', NEXT_CONFIRM_MS)} from held where free and lock_key = $1
+         update ${table} set ${handOverSql('all_in_line', CONFIRM_AFTER_EXPIRY_MS)} from held where free and lock_key = $1
            returning owner as next
        )
-       select case next when $2 then 0 else ${NEXT_CONFIRM_MS} end as remaining, ${notifySql(table, 'next', 0)} from handed
+       select case next when $2 then 0 else ${CONFIRM_AFTER_EXPIRY_MS} end as remaining, ${notifySql(table, 'next', 0)} from handed
        union all
        select greatest(extract(epoch from expires_at - ${NOW}) * 1000, 0)::float, null
        from ${table} where lock_key = $1 and owner <> $2 and not exists (select from handed)`,
@@ -90,27 +90,27 @@ export const postgresWaitingLine: WaitingLine = {
     return Number(row?.['remaining'] ?? 0);
   },
 
-  toMessageName: sha256,
+  hashOwner: sha256,
 
   async notify(query, table, owner) {
     await query(`select ${notifySql(table, '$1::text', 0)}`, [owner]);
   },
 
-  async confirmWaiters(query, table, keys) {
+  async confirmWaiters(query, table, keyByOwner) {
     const rows = await query(
-      `with seen as (
+      `with locked as (
          select lock_key from ${table} where lock_key = any($1::text[]) and waiting <> '{}' order by lock_key for update
        ), held as (
          update ${table} as held set waiting = array(
            select case when ${OWNER_SQL} = any($2::text[]) then ${entrySql(OWNER_SQL)} else entry end
            from unnest(held.waiting) as entry
-         ) from seen where held.lock_key = seen.lock_key returning held.*
+         ) from locked where held.lock_key = locked.lock_key returning held.*
        )
-       select ${messageNameSql('waiter.owner')} as name from unnest($1::text[], $2::text[]) as waiter(lock_key, owner)
+       select ${ownerHashSql('waiter.owner')} as name from unnest($1::text[], $2::text[]) as waiter(lock_key, owner)
        left join held on held.lock_key = waiter.lock_key
        where held.owner is null or held.owner = waiter.owner or held.expires_at <= ${NOW} or not exists (
          select from unnest(held.waiting) as entry where ${OWNER_SQL} = waiter.owner)`,
-      [Array.from(keys.values(), toStoredText), [...keys.keys()]],
+      [Array.from(keyByOwner.values(), toStoredText), [...keyByOwner.keys()]],
     );
     return rows.map(({ name }) => `${String(name)}|0`);
   },
