@@ -1,6 +1,6 @@
 import { systemClock } from '../../core/index.js';
 import type { EtcdClient } from './transport/client.js';
-import { type WakeOnDeletion, type Watch, type WatchedKeys, WatchStream } from './transport/watch-stream.js';
+import { type Watch, type WatchedKeys, WatchStream } from './transport/watch-stream.js';
 
 /** Pauses after the end of a stream before its waiters are woken: short, unless streams keep ending. */
 const MIN_PAUSE_MS = 20;
@@ -23,7 +23,7 @@ export class DeletionWatch {
    * Calls `wake` at most once: when a key may have been deleted since `fromRevision`, or when a key that is watched
    * alone has changed.
    */
-  watchDeletion(keys: WatchedKeys, fromRevision: bigint, wake: WakeOnDeletion): Watch {
+  watchDeletion(keys: WatchedKeys, fromRevision: bigint, wake: () => void): Watch {
     if (this.#stream?.isCurrent !== true) {
       this.#stream?.retire();
       this.#stream = this.#open();
@@ -45,13 +45,13 @@ export class DeletionWatch {
    * Wakes all waiters of a stream that ended. Warns in `health` when streams keep ending: a proxy may forward requests,
    * but no streams, or none for long.
    */
-  #onEnd(reason: string, wakes: readonly WakeOnDeletion[]): void {
+  #onEnd(reason: string, wakes: readonly (() => void)[]): void {
     const hasLasted = systemClock.now() - this.#openedAt >= MAX_PAUSE_MS;
     this.#pauseMs = hasLasted ? MIN_PAUSE_MS : Math.min(this.#pauseMs * 2, MAX_PAUSE_MS);
     const advice = `watches end as soon as they begin, and waiters look every second instead: ${reason}`;
     this.client.health.setAdvice('watch', this.#pauseMs === MAX_PAUSE_MS ? advice : undefined);
     systemClock.schedule(this.#pauseMs, () => {
-      for (const wake of wakes) wake(false);
+      for (const wake of wakes) wake();
     });
   }
 }

@@ -5,7 +5,6 @@ import {
   type LeaseAttempt,
   type LeaseState,
   type LeaseStore,
-  type LeaseWatch,
   LockBackendError,
   LockConfigurationError,
   packHolder,
@@ -41,7 +40,6 @@ export class EtcdLeaseStore implements LeaseStore {
   #session: EtcdSession | undefined;
   #sessionOpening: Promise<EtcdSession> | undefined;
   #closed = false;
-  #onLeaseChange: ((key: string) => void) | undefined;
 
   constructor(private readonly options: ResolvedEtcdOptions) {
     const client = new EtcdClient(options);
@@ -77,9 +75,8 @@ export class EtcdLeaseStore implements LeaseStore {
     }
   }
 
-  async renew(key: string, owner: string): Promise<boolean> {
-    const onDeleted = isExclusive(owner) ? () => this.#onLeaseChange?.(key) : undefined;
-    return (await this.#entries.get(owner)?.isHeld(onDeleted)) ?? false;
+  async renew(_key: string, owner: string): Promise<boolean> {
+    return (await this.#entries.get(owner)?.isHeld()) ?? false;
   }
 
   async release(_key: string, owner: string): Promise<boolean> {
@@ -112,11 +109,6 @@ export class EtcdLeaseStore implements LeaseStore {
 
   watch(_key: string, owner: string, wake: () => void): () => void {
     return this.#entries.watch(owner, wake);
-  }
-
-  watchLeases(onChange: (key: string) => void): LeaseWatch {
-    this.#onLeaseChange = onChange;
-    return { isActive: true };
   }
 
   async close(): Promise<void> {

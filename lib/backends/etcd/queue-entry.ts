@@ -6,7 +6,7 @@ import { toFencingToken } from './fencing-token.js';
 import type { EtcdSession } from './session.js';
 import type { EtcdLockNames } from './lock-names.js';
 import type { KeyValue, Outcome, Transaction } from './transport/messages.js';
-import type { WakeOnDeletion, Watch, WatchedKeys } from './transport/watch-stream.js';
+import type { Watch, WatchedKeys } from './transport/watch-stream.js';
 
 export interface QueueEntryContext {
   readonly client: EtcdClient;
@@ -38,7 +38,6 @@ export abstract class QueueEntry {
   protected createdAt: bigint | undefined;
   #isCreationInDoubt = false;
   #wasGranted = false;
-  #isReleasing = false;
   #watched: (WatchTarget & { readonly watch: Watch; readonly sessionEnd: AbortListener }) | undefined;
 
   constructor(
@@ -56,23 +55,13 @@ export abstract class QueueEntry {
     return this.createdAt === undefined ? this.enterQueue(wake) : this.checkPosition(this.createdAt, wake);
   }
 
-  /**
-   * Resolves to whether the owner holds the lock, for a whole TTL from this call on. If it does, `onDeleted` is called when
-   * somebody else deletes the entry.
-   */
-  async isHeld(onDeleted?: () => void): Promise<boolean> {
-    const { createdAt } = this;
-    const revision = createdAt === undefined ? undefined : await this.session.confirmKey(this.name, createdAt);
-    if (createdAt === undefined || revision === undefined) return false;
-    // Without a deletion the stream has ended: the next renewal watches again.
-    const wake: WakeOnDeletion = (isDeleted) => isDeleted && onDeleted?.();
-    if (onDeleted && !this.#isReleasing) this.#watch({ keys: { key: this.name }, createdAt }, revision, wake);
-    return true;
+  /** Returns whether the owner holds the lock, for a whole TTL from this call on. */
+  async isHeld(): Promise<boolean> {
+    return this.createdAt !== undefined && this.session.hasKey(this.name, this.createdAt);
   }
 
   /** Releases the lock, or leaves the queue. Returns whether the owner held the lock. */
   async release(): Promise<boolean> {
-    this.#isReleasing = true;
     this.unwatch();
     if (this.session.leaseEnd.aborted) return false;
     const isDeleted = await (this.#isCreationInDoubt ? this.#deleteInDoubt() : this.#delete());
@@ -100,19 +89,15 @@ export abstract class QueueEntry {
 
   /** Refuses the owner. Watches the target from the next revision on, if the owner waits. */
   protected refuse(first: KeyValue, target: WatchTarget, revision: bigint, wake: Wake): LeaseAttempt {
-    if (wake) this.#watch(target, revision, wake);
-    else this.unwatch();
-    return refusalOf(first);
-  }
-
-  #watch(target: WatchTarget, revision: bigint, wake: WakeOnDeletion): void {
     const { keys, createdAt } = target;
     const watched = this.#watched;
-    if (watched?.createdAt === createdAt && watched.keys.key === keys.key && watched.watch.isCurrent()) return;
-    this.unwatch();
-    const watch = this.settings.watch.watchDeletion(keys, revision + 1n, wake);
-    const sessionEnd = new AbortListener(this.session.leaseEnd, () => wake(false));
-    this.#watched = { ...target, watch, sessionEnd };
+    const isWatched = watched?.createdAt === createdAt && watched.keys.key === keys.key && watched.watch.isCurrent();
+    if (!wake || !isWatched) this.unwatch();
+    if (wake && !isWatched) {
+      const watch = this.settings.watch.watchDeletion(keys, revision + 1n, wake);
+      this.#watched = { ...target, watch, sessionEnd: new AbortListener(this.session.leaseEnd, wake) };
+    }
+    return refusalOf(first);
   }
 
   protected async transactCreation(request: Transaction): Promise<Outcome> {

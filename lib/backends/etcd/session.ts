@@ -15,18 +15,8 @@ const MAX_CONCURRENT_READINGS = 8;
 interface KeyCheck {
   readonly name: string;
   readonly createdAt: bigint;
-  readonly resolve: (revision: bigint | undefined) => void;
+  readonly resolve: (exists: boolean) => void;
   readonly reject: (error: unknown) => void;
-}
-
-/** Reading of keys in one or several requests. */
-interface Reading {
-  /** Term of the newest leader that an answer knew. */
-  readonly term: bigint;
-  /** Revision of the oldest answer. */
-  readonly revision: bigint;
-  /** Revisions at which the present keys were created. */
-  readonly creations: ReadonlyMap<string, bigint>;
 }
 
 /**
@@ -114,7 +104,7 @@ export class EtcdSession {
     this.#heartbeatTimer?.cancel();
     this.#stopHealthListener();
     for (const { resolve, reject } of this.#keyChecks.splice(0)) {
-      if (this.leaseEnd.aborted) resolve(undefined);
+      if (this.leaseEnd.aborted) resolve(false);
       // The session has ended by the clock or by `stop`: the server has not answered that a key is gone.
       else reject(new Error('the session is over'));
     }
@@ -126,10 +116,10 @@ export class EtcdSession {
   }
 
   /**
-   * Resolves to a revision at which `name` was still the key that was created at `createdAt`, or to `undefined` when that
-   * key is gone. The session then lasts a whole TTL from this call on.
+   * Returns whether `name` is still the key that was created at this revision, in a session with its whole TTL from
+   * this call on.
    */
-  confirmKey(name: string, createdAt: bigint): Promise<bigint | undefined> {
+  hasKey(name: string, createdAt: bigint): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.#keyChecks.push({ name, createdAt, resolve, reject });
       // One heartbeat answers all checks of one event loop iteration.
@@ -156,7 +146,7 @@ export class EtcdSession {
       this.heartbeatSentAt = sentAt;
       this.#scheduleHeartbeat(sentAt + this.ttlMs / 3 - this.clock.now());
       for (const { name, createdAt, resolve } of keyChecks)
-        resolve(!this.leaseEnd.aborted && reading.creations.get(name) === createdAt ? reading.revision : undefined);
+        resolve(!this.leaseEnd.aborted && reading.revisions.get(name) === createdAt);
     } catch (error) {
       this.#scheduleHeartbeat(this.ttlMs / 20);
       for (const { reject } of keyChecks) reject(error);
@@ -173,17 +163,16 @@ export class EtcdSession {
    * its whole TTL again. The TTL counts from the reading, and the keep-alive must come from a member that knows the
    * same term.
    */
-  async #readFromQuorum(keyChecks: readonly KeyCheck[]): Promise<Reading> {
+  async #readFromQuorum(keyChecks: readonly KeyCheck[]): Promise<{ term: bigint; revisions: Map<string, bigint> }> {
     const names = keyChecks.length > 0 ? keyChecks.map(({ name }) => name) : [this.names.sessionName(this.lease)];
     const readings = [];
     for (let from = 0; from < names.length; from += MAX_TRANSACTION_STEPS) {
       readings.push(this.#readingLimit.run(() => this.client.read(names.slice(from, from + MAX_TRANSACTION_STEPS))));
     }
     const outcomes = await Promise.all(readings);
-    const creations = new Map<string, bigint>();
-    for (const kv of outcomes.flatMap(({ results }) => results)) if (kv) creations.set(kv.key, kv.createdAt);
-    const revision = outcomes.map((outcome) => outcome.revision).reduce((a, b) => (a < b ? a : b));
-    return { term: outcomes.map(({ term }) => term).reduce((a, b) => (a > b ? a : b)), revision, creations };
+    const revisions = new Map<string, bigint>();
+    for (const kv of outcomes.flatMap(({ results }) => results)) if (kv) revisions.set(kv.key, kv.createdAt);
+    return { term: outcomes.map(({ term }) => term).reduce((a, b) => (a > b ? a : b)), revisions };
   }
 
   async #keepAlive(term: bigint): Promise<void> {

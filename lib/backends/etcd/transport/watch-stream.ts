@@ -4,9 +4,6 @@ import { encodeFrame } from './grpc-frames.js';
 import { METHOD } from './messages.js';
 import { encode, type Message } from './protobuf.js';
 
-/** Function that is called once: with `true` after a deletion, with `false` when one may have been missed. */
-export type WakeOnDeletion = (isDeleted: boolean) => void;
-
 export interface Watch {
   /** Returns whether the watch still exists, and a new one would have the same permissions and the same route. */
   isCurrent(): boolean;
@@ -27,7 +24,7 @@ const NO_PUT_FILTER = Uint8Array.of(0);
  * not tell which watch it refuses, so one refusal ends the stream.
  */
 export class WatchStream {
-  readonly #wakesById = new Map<bigint, WakeOnDeletion>();
+  readonly #wakesById = new Map<bigint, () => void>();
   readonly #stream: Promise<ClientHttp2Stream>;
   #route: number | undefined;
   #lastId = 0n;
@@ -40,7 +37,7 @@ export class WatchStream {
    */
   constructor(
     private readonly client: EtcdClient,
-    private readonly onEnd: (reason: string, wakes: readonly WakeOnDeletion[]) => void,
+    private readonly onEnd: (reason: string, wakes: readonly (() => void)[]) => void,
   ) {
     this.#stream = client.openStream(METHOD.watch, {
       onMessage: (message) => this.#onMessage(message),
@@ -57,7 +54,7 @@ export class WatchStream {
     return !this.#hasEnded && (this.#route === undefined || this.#route === this.client.connectionNumber);
   }
 
-  watch({ key, end }: WatchedKeys, fromRevision: bigint, wake: WakeOnDeletion): Watch {
+  watch({ key, end }: WatchedKeys, fromRevision: bigint, wake: () => void): Watch {
     const id = ++this.#lastId;
     this.#wakesById.set(id, wake);
     this.#send(encode([1, encode([1, key], [2, end], [3, fromRevision], [5, end && NO_PUT_FILTER], [7, id])]));
@@ -88,7 +85,7 @@ export class WatchStream {
     if (canceled && !compacted && (created || wake)) return this.#end(message.text(6) || 'a watch was refused');
     if (!wake || !(canceled || isDeleted)) return;
     this.#removeWatch(id, { cancel: !canceled });
-    wake(isDeleted);
+    wake();
   }
 
   #end(reason: string): void {
