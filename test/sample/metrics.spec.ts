@@ -30,13 +30,15 @@ for (const name of wantedOf(['sqlite'])) {
     const after = await scrape(other);
     const more = (metric: string) => after(metric) - before(metric);
     expect(told).toHaveLength(BUYERS);
+    const acquisitions = more('acquisitions_total');
+    // The job that restocks takes the lock as well, once in each full minute.
+    expect([BUYERS, BUYERS + 1]).toContain(acquisitions);
     expect({
-      acquisitions: more('acquisitions_total'),
       waits: more('wait_seconds_count'),
       holds: more('hold_seconds_count'),
       timeouts: more('timeouts_total'),
       losses: more('losses_total'),
-    }).toEqual({ acquisitions: BUYERS, waits: BUYERS, holds: BUYERS, timeouts: 0, losses: 0 });
+    }).toEqual({ waits: acquisitions, holds: acquisitions, timeouts: 0, losses: 0 });
     expect(after('waiting')).toBe(0);
     expect(after('held')).toBe(0);
     expect(after('backend_up')).toBe(1);
