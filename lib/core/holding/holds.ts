@@ -1,5 +1,4 @@
 import { shareProperty } from '../contract/claim.js';
-import type { KeyHolder } from '../contract/key-state.js';
 import type { LeaseWatch } from '../contract/lease-store.js';
 import type { LossReason } from '../contract/errors.js';
 import type { Lease } from '../leasing/lease.js';
@@ -70,7 +69,7 @@ export class Holds {
   /** Begins the hold of a lease that the backend has just granted. Waiters that may share the key join the hold. */
   beginHold(key: string, options: ResolvedOptions, lease: Lease): Hold {
     const { clock } = this.service;
-    const isWatched = this.#leaseWatch?.isActive === true && slotOf(key, options) === key;
+    const isWatched = this.#leaseWatch?.needsEarlyRenewal === true && slotOf(key, options) === key;
     const watchdog = new Watchdog(lease, options.watchdog, clock, this.#timerWheel, isWatched);
     const hold = new Hold(key, options, this.#listener, watchdog);
     if (hold.isShared) {
@@ -117,11 +116,9 @@ export class Holds {
     return this.#handOffOrRelease(hold, 0);
   }
 
-  /** Ends the holds of this service whose leases were evicted. */
-  revokeEvicted(evictedHolders: readonly KeyHolder[]): void {
-    if (evictedHolders.length === 0) return;
-    const owners = new Set(evictedHolders.map(({ owner }) => owner));
-    for (const { watchdog } of this) if (owners.has(watchdog.lease.owner)) watchdog.revoke();
+  /** Ends the hold of this service that has the lease of `owner`, if there is one. */
+  revokeLeaseOf(owner: string): void {
+    for (const { watchdog } of this) if (watchdog.lease.owner === owner) watchdog.revoke();
   }
 
   /** Ends every hold except those for whose key `isSpared` is true, and resolves when the leases are released. */
@@ -132,6 +129,10 @@ export class Holds {
       if (this.#abandoned.has(hold)) void this.#endAbandoned(hold);
     }
     await this.service.pendingWork.untilIdle();
+  }
+
+  /** Ends the watch over the leases of all holds, once none of them is relied on. */
+  endLeaseWatch(): void {
     this.#leaseWatch?.end?.();
   }
 

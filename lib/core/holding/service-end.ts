@@ -110,6 +110,7 @@ export class ServiceEnd {
     const leftMs = this.parts.holds.abandonAll();
     if (leftMs === 0) return this.#close(withinMs);
     this.parts.stopFollowingHealth?.();
+    this.parts.holds.endLeaseWatch();
     // The backend is closed after the work, because the end of a session would free the keys that the work needs.
     isFulfilledWithin(clock, leftMs, this.parts.turns.untilIdle())
       .then(() => backend.close())
@@ -129,6 +130,7 @@ export class ServiceEnd {
     await leadershipsEnd;
     if (this.parts.leaderships.haveLock()) return this.#shutdown(withinMs);
     this.parts.stopFollowingHealth?.();
+    this.parts.holds.endLeaseWatch();
     await isFulfilledWithin(clock, withinMs, backend.close());
     observers.endStreams();
   }

@@ -55,7 +55,7 @@ export async function evictHolders(
   owner?: string,
 ): Promise<KeyHolder | undefined> {
   const { holder, holders = holder ? [holder] : [] } = await readKeyState(service, key);
-  const evictedHolders: KeyHolder[] = [];
+  let evictedHolder: KeyHolder | undefined;
   for (const candidate of holders) {
     if (owner !== undefined && owner !== candidate.owner) continue;
     const isEvicted = await askStore(service, key, 'evict the holder of', async (store) => {
@@ -63,10 +63,11 @@ export async function evictHolders(
       if (!hasSessions(store)) return store.release(key, candidate.owner);
       throw createUnsupportedError(`${store.name} cannot take a key from its holder`, key);
     });
-    if (isEvicted) evictedHolders.push(candidate);
+    if (!isEvicted) continue;
+    holds.revokeLeaseOf(candidate.owner);
+    evictedHolder ??= candidate;
   }
-  holds.revokeEvicted(evictedHolders);
-  return evictedHolders[0];
+  return evictedHolder;
 }
 
 /** Lists the held keys, see `LockService.keys`. */
