@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { runInNewContext } from 'node:vm';
 import { spawn } from 'node:child_process';
 import { getEventListeners, once } from 'node:events';
 import {
@@ -23,7 +24,8 @@ describe('the kit for writers of stores', () => {
     ['is missing', { code: 'ERR_MODULE_NOT_FOUND' }, 'x() needs the package x-client: npm install x-client@1'],
     ['cannot be loaded, as in a bundle', {}, 'it could not be loaded (Error: Dynamic require of "events")'],
   ])('refuses a client that %s', async (_what, properties, message) => {
-    const failure = Object.assign(new Error('Dynamic require of "events"'), properties);
+    // Under jest, an error of the loader is of another realm.
+    const failure: unknown = Object.assign(runInNewContext(`new Error('Dynamic require of "events"')`), properties);
     const client = { neededBy: 'x()', name: 'x-client', install: 'x-client@1', option: 'url' };
     const refused = importClient(() => Promise.reject(failure), client);
     await expect(refused).rejects.toMatchObject({ code: 'LOCK_CONFIGURATION', option: 'url' });

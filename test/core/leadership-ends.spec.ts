@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { type Leadership, type LockHandle, LockService, LockShutdownError } from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LossyStore } from './lossy-store.js';
 import { Office, OFFICE_TTL_MS as TTL_MS, OfficeWorld } from './office-world.js';
 
@@ -65,6 +66,13 @@ describe('the end of a leadership', () => {
     await clock.advance(0);
     expect(told).toEqual(['begins, told to end', 'ends', 'resigned']);
     await leadership.close();
+  });
+
+  it("takes the AbortError of Node's own modules for the end of the work, and for no failure", async () => {
+    const leadership = locks.lead('chief', ({ signal }) => sleep(600_000, undefined, { signal }), { ttlMs: TTL_MS });
+    await clock.advance(0);
+    await leadership.close();
+    expect(ends).toEqual(['resigned']);
   });
 
   it('resigns and closes from inside the work without waiting for itself', async () => {

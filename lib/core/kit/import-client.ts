@@ -18,7 +18,9 @@ export async function importClient<T>(
   try {
     return await load();
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && String(error.code).endsWith('MODULE_NOT_FOUND');
+    // Under jest the error is of another realm, and no `instanceof Error`.
+    const { code }: { readonly code?: unknown } = Object(error);
+    const isMissing = String(code).endsWith('MODULE_NOT_FOUND');
     const cure = isMissing
       ? `npm install ${install}`
       : `it could not be loaded (${String(error)}). A bundler should leave it out of the bundle`;
