@@ -1,4 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { LockService } from 'nestjs-distributed-lock/core';
+import { redis } from 'nestjs-distributed-lock/redis';
+import { randomUUID } from 'node:crypto';
 import { eventually } from '../../support/eventually.js';
 import { contend, RedisWorld, win } from './redis-world.js';
 
@@ -34,6 +38,19 @@ describe('redis, mode queue', () => {
       await theirs.checkSequencer(shown);
       const commands = await world.commandsDuring(() => theirs.checkSequencer(shown));
       expect(commands).toEqual(['get']);
+    });
+
+    it('sends acquisitions before the end of the turn once there are 64 of them', async () => {
+      const client = world.disconnecting(new Redis(world.server.url));
+      const service = world.closing(new LockService(redis({ client })));
+      await service.withLock('warm', () => undefined);
+      const before = client.stream.bytesWritten;
+      const acquire = (count: number) => Array.from({ length: count }, () => service.tryAcquire(randomUUID()));
+      const first = acquire(63);
+      expect(client.stream.bytesWritten).toBe(before);
+      const last = acquire(1);
+      expect(client.stream.bytesWritten).toBeGreaterThan(before);
+      expect(await Promise.all([...first, ...last])).not.toContain(null);
     });
 
     it('four calls to renew a thousand leases', async () => {

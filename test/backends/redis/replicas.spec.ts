@@ -105,7 +105,7 @@ describe('a master and its replica', () => {
     const locks = locksOn(master, { minReplicas: 1, requestTimeoutMs: 20_000 });
     await locks.withLock('warm-up', () => undefined);
     const before = await waits();
-    const held = await Promise.all(Array.from({ length: 20 }, (_, i) => locks.acquire(`key-${i}`)));
+    const held = await Promise.all(Array.from({ length: 100 }, (_, i) => locks.acquire(`key-${i}`)));
     expect((await waits()) - before).toBe(1);
     await Promise.all(held.map((lock) => lock.release()));
   });

@@ -13,11 +13,6 @@ import { RequestsUnderWay } from './requests-under-way.js';
 import { reportServerAdvice, SLOTS_ADVICE } from './server-advice.js';
 import { WaitingRequests } from './waiting-requests.js';
 
-/**
- * Number of waiting acquisitions that are sent at once, and not at the end of the event loop iteration. The server works
- * while this process makes further requests. 64 was the best of 16 to 128 for 256 callers: a third less time each.
- */
-const MAX_BATCHED = 64;
 const FIRST_SEND_MODE: SendMode = { isBySource: false, isAlone: false };
 /** Idle time after which a connection is tested before its next use: firewalls drop idle connections without notice. */
 const MAX_IDLE_MS = 30_000;
@@ -175,7 +170,8 @@ export class RedisConnection implements RedisServers {
     // While `enqueuedAt` is 0, the time of waiting counts from `#unusableSince`.
     if (!this.#clientState.isUsable) pending.enqueuedAt = this.clock.now();
     const canSend = this.#clientState.isUsable && this.#underWay.hasCapacity;
-    if (canSend && this.#waiting.acquisitionCount >= MAX_BATCHED) this.#sendWaiting();
+    // A batch has one confirmation, and the next batch waits for it.
+    if (canSend && this.#waiting.hasFullBatch && !pending.request.confirmation) this.#sendWaiting();
     else this.#scheduleSend();
     this.#replyTimeouts.start();
   }
