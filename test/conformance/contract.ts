@@ -18,6 +18,9 @@ import { atLeastMs, timeLimitOf } from '../support/machine.js';
  */
 export const SLACK_MS = atLeastMs(650);
 
+/** TTL of which a third, after which a lease is renewed, is longer than any test may take: no renewal explains what is told. */
+export const UNRENEWED_TTL_MS = 600_000;
+
 /** The time that a test has for its clean-up when its own time is up. */
 export const CLEAN_UP_MS = timeLimitOf(15_000);
 /** Longer than many callers take who come one after the other. */

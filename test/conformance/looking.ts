@@ -2,13 +2,10 @@ import { expect } from '@jest/globals';
 import { hostname } from 'node:os';
 import { LockConfigurationError, type LockService } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
-import { aborted } from './contract.js';
+import { aborted, UNRENEWED_TTL_MS } from './contract.js';
 import type { Suite } from './suite.js';
 
-/** A third of it, after which a lease is renewed, is longer than any test may take. */
-const LONG_TTL_MS = 600_000;
-
-/** What somebody sees, and does, who neither holds a key nor waits for it. */
+/** Promises to a caller who neither holds a key nor waits for it: looking, evicting and listing. */
 export function looking({ harness, it }: Suite): void {
   const { looks } = harness;
   const lines = looks.includes('waiters') || looks.includes('line') ? { waiters: [] } : {};
@@ -61,7 +58,7 @@ export function looking({ harness, it }: Suite): void {
 
   it('tells a holder at once whom its own service evicts', async (contract) => {
     const locks = await contract.service();
-    await using lock = await locks.acquire(contract.key(), { ttlMs: LONG_TTL_MS });
+    await using lock = await locks.acquire(contract.key(), { ttlMs: UNRENEWED_TTL_MS });
     if (!looks.includes('evict')) return await expect(locks.evict(lock.key)).rejects.toThrow(LockConfigurationError);
     await expect(locks.evict(lock.key)).resolves.toBeDefined();
     expect(lock.signal).toMatchObject({ aborted: true, reason: { code: 'LOCK_LOST', reason: 'revoked' } });

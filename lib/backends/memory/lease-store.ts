@@ -94,7 +94,7 @@ export class MemoryLeaseStore implements LeaseStore {
 
   watchLeases(onChange: (key: string) => void): LeaseWatch {
     this.#leaseWatchers.add(onChange);
-    return { isActive: false, end: () => void this.#leaseWatchers.delete(onChange) };
+    return { needsEarlyRenewal: false, end: () => void this.#leaseWatchers.delete(onChange) };
   }
 
   /** Does nothing, because other lock services may have leases in this store. */

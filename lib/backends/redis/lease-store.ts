@@ -79,7 +79,7 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
       );
     }
     return {
-      get isActive() {
+      get needsEarlyRenewal() {
         return servers.canTrackKeys;
       },
     };

@@ -120,7 +120,7 @@ export interface Asker {
 /** Watch over the leases of a store. */
 export interface LeaseWatch {
   /** Whether the store watches an exclusive lease once it is renewed. The core then renews it soon after the grant. */
-  readonly isActive: boolean;
+  readonly needsEarlyRenewal: boolean;
   /** Ends the watch, for a store that outlives the service. Idempotent. */
   end?(): void;
 }

@@ -3,17 +3,18 @@ import { Redis } from 'ioredis';
 import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { BasicClientSideCache, createClient } from 'redis';
+import { UNRENEWED_TTL_MS } from '../../conformance/contract.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
-import { countTrackedClients, TTL_MS, untilLost, untilTracked } from './tracked-locks.js';
+import { countTrackedClients, untilLost, untilTracked } from './tracked-locks.js';
 
 /** `HELD_KEYS=2000000 MAX_TRACKED_KEYS=1000` needs 8 GB for this process. */
 const HELD = Number(process.env.HELD_KEYS ?? 1_000);
 const MAX_TRACKED = Number(process.env.MAX_TRACKED_KEYS ?? 50);
 
 /** A process that holds millions pauses for seconds to collect garbage. */
-const LONG = { ttlMs: TTL_MS, waitMs: 60_000 };
+const LONG = { ttlMs: UNRENEWED_TTL_MS, waitMs: 60_000 };
 
 describe('the tracking of held keys', () => {
   let world: RedisWorld;
@@ -53,12 +54,12 @@ describe('the tracking of held keys', () => {
   it('says in health that CLIENT CACHING alone is refused', async () => {
     await world.operator.acl('SETUSER', 'uncached', 'on', '>secret', '~*', '&*', '+@all', '-client|caching');
     const locks = world.service({ url: world.server.url.replace('//', '//uncached:secret@') });
-    await locks.acquire('key', { ttlMs: TTL_MS });
+    await locks.acquire('key', { ttlMs: UNRENEWED_TTL_MS });
     await eventually(() => expect(locks.health.detail).toMatch(/client\|caching/u));
   });
 
   it('renews a lease at once whose time somebody has shortened', async () => {
-    const lock = await world.service().acquire('key', { ttlMs: TTL_MS });
+    const lock = await world.service().acquire('key', { ttlMs: UNRENEWED_TTL_MS });
     await untilTracked();
     await world.operator.pexpire('lock:{key}', 5_000);
     await eventually(async () => expect(await world.operator.pttl('lock:{key}')).toBeGreaterThan(5_000));
@@ -97,7 +98,7 @@ describe('the tracking of held keys', () => {
     await client.connect();
     try {
       const locks = world.closing(new LockService(redis({ client })));
-      await locks.acquire('key', { ttlMs: TTL_MS });
+      await locks.acquire('key', { ttlMs: UNRENEWED_TTL_MS });
       await eventually(() => expect(locks.health.detail).toMatch(/the application tracks keys/u));
       await world.operator.set('cached', 'old');
       expect(await client.get('cached')).toBe('old');
@@ -118,7 +119,7 @@ describe('the tracking of held keys', () => {
       const [from, to] = [source, target].map(({ port }) => world.disconnecting(new Redis(port, '127.0.0.1')));
       if (!from || !to) throw new Error('both nodes have a client');
       // The process also listens to the target.
-      for (const key of 'bcdefghijk') await locks.acquire(key, { ttlMs: TTL_MS });
+      for (const key of 'bcdefghijk') await locks.acquire(key, { ttlMs: UNRENEWED_TTL_MS });
       const lock = await locks.acquire('a', { ttlMs: 900 });
       await untilTracked();
       const slot = Number(await from.call('CLUSTER', 'KEYSLOT', 'lock:{a}'));

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
+import { UNRENEWED_TTL_MS } from '../../conformance/contract.js';
 import { askRedis } from '../../servers/ask-redis.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
 import { RedisSentinels } from '../../servers/redis-sentinels.js';
@@ -10,7 +11,7 @@ import { eventually } from '../../support/eventually.js';
 import { giveClient } from '../../support/given-redis-client.js';
 import { percentiles } from '../../../bench/measures.js';
 import { RedisWorld } from './redis-world.js';
-import { countTrackedClients, TTL_MS, untilLost, untilToldOfDeletion, untilTracked } from './tracked-locks.js';
+import { countTrackedClients, untilLost, untilToldOfDeletion, untilTracked } from './tracked-locks.js';
 
 /** `TOLD_TRIALS=1000` runs as many of each kind, and prints the times. */
 const TRIALS = Number(process.env.TOLD_TRIALS ?? 20);
@@ -51,7 +52,7 @@ describe('a holder whose lease somebody else ends', () => {
         const times: number[] = [];
         for (let trial = 0; trial < TRIALS; trial += 1) {
           const key = `told-${trial}`;
-          const lock = await locks.acquire(key, { ttlMs: TTL_MS });
+          const lock = await locks.acquire(key, { ttlMs: UNRENEWED_TTL_MS });
           // Some leases end before their keys are tracked.
           if (trial % 4 > 0) await untilTracked();
           const since = performance.now();
@@ -77,7 +78,7 @@ describe('a holder whose lease somebody else ends', () => {
       const times: number[] = [];
       for (let trial = 0; trial < TRIALS; trial += 1) {
         const key = `before-${trial}`;
-        const lock = await holders.acquire(key, { ttlMs: TTL_MS });
+        const lock = await holders.acquire(key, { ttlMs: UNRENEWED_TTL_MS });
         const lost = untilLost(lock);
         const waiting = waiters.acquire(key, { waitMs: 30_000 });
         await world.untilWaiting(key, 1);
@@ -133,7 +134,7 @@ describe('a holder whose lease somebody else ends', () => {
       await using locks = new LockService(redis({ cluster: cluster.addresses }));
       const operators = cluster.servers.map(({ port }) => world.disconnecting(new Redis(port, '127.0.0.1')));
       for (const key of ['a', 'b', 'c', 'd', 'e', 'f']) {
-        const lock = await locks.acquire(key, { ttlMs: TTL_MS });
+        const lock = await locks.acquire(key, { ttlMs: UNRENEWED_TTL_MS });
         await untilTracked();
         const told = untilLost(lock);
         await Promise.any(operators.map((operator) => operator.del(`lock:{${key}}`)));
@@ -146,7 +147,7 @@ describe('a holder whose lease somebody else ends', () => {
 
   it.each(['pubsub', 'normal'] as const)('is told after its connections of type %s were ended', async (type) => {
     const locks = world.service();
-    const lock = await locks.acquire('key', { ttlMs: TTL_MS });
+    const lock = await locks.acquire('key', { ttlMs: UNRENEWED_TTL_MS });
     await eventually(async () => expect(await countTrackedClients(world.operator)).toBe(1));
     await world.operator.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
     await eventually(async () => expect(await countTrackedClients(world.operator)).toBe(1));
@@ -158,7 +159,7 @@ describe('a holder whose lease somebody else ends', () => {
 
   it.each(['queue', 'plain'] as const)('is told of an eviction by its own service, in mode %s', async (mode) => {
     const locks = world.service({ mode });
-    const lock = await locks.acquire('key', { ttlMs: TTL_MS });
+    const lock = await locks.acquire('key', { ttlMs: UNRENEWED_TTL_MS });
     await untilTracked();
     const told = untilLost(lock);
     await locks.evict('key');
@@ -169,9 +170,12 @@ describe('a holder whose lease somebody else ends', () => {
     const client = world.disconnecting(new Redis(world.server.url));
     const [first, second] = [new LockService(redis({ client })), new LockService(redis({ client }))];
     world.closing(first);
-    const [a, b] = [await first.acquire('a', { ttlMs: TTL_MS }), await first.acquire('b', { ttlMs: TTL_MS })];
+    const [a, b] = [
+      await first.acquire('a', { ttlMs: UNRENEWED_TTL_MS }),
+      await first.acquire('b', { ttlMs: UNRENEWED_TTL_MS }),
+    ];
     await untilTracked();
-    await second.acquire('c', { ttlMs: TTL_MS });
+    await second.acquire('c', { ttlMs: UNRENEWED_TTL_MS });
     await untilTracked();
     const toldOfA = untilLost(a);
     await world.operator.del('lock:{a}');

@@ -1,14 +1,13 @@
 import { Redis } from 'ioredis';
 import type { LockHandle, LockService } from 'nestjs-distributed-lock/core';
+import { UNRENEWED_TTL_MS } from '../../conformance/contract.js';
 
-/** A third of it, after which a lease is renewed, is longer than any test here may take: no renewal explains what is told. */
-export const TTL_MS = 600_000;
 /** Time after which the server tracks the key of a new lock. */
 export const TRACKED_MS = 60;
 
 /** Resolves when the holder of a new lock was told that an operator has deleted its key. */
 export async function untilToldOfDeletion(locks: LockService, operator: Redis): Promise<void> {
-  const lock = await locks.acquire('key', { ttlMs: TTL_MS });
+  const lock = await locks.acquire('key', { ttlMs: UNRENEWED_TTL_MS });
   await untilTracked();
   const told = untilLost(lock);
   await operator.del('lock:{key}');

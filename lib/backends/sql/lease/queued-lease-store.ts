@@ -80,7 +80,7 @@ export class QueuedLeaseStore extends SqlLeaseStore {
       const key = this.#heldKeys.get(name);
       if (key !== undefined) onChange(key);
     });
-    return { isActive: false };
+    return { needsEarlyRenewal: false };
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
