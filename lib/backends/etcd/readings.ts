@@ -16,20 +16,22 @@ const NAMES_PER_PAGE = 1_000;
 
 /** Returns who holds `key` and who waits, by one reading. */
 export async function readState({ client, names }: QueueAccess, key: string): Promise<LeaseState> {
-  const tokenBaseName = names.tokenOriginName;
-  const [entries = [], [tokenBaseEntry] = []] = await client.list(
+  const { tokenOriginName } = names;
+  const [entries = [], [tokenOriginEntry] = []] = await client.list(
     { ...names.queueRange(key), limit: 2 * MAX_WAITERS, by: 'age' },
-    { key: tokenBaseName, end: `${tokenBaseName}\0`, limit: 1, by: 'age' },
+    { key: tokenOriginName, end: `${tokenOriginName}\0`, limit: 1, by: 'age' },
   );
   const isHolding = findHolding(entries);
   const waiting = entries.filter((_, index) => !isHolding[index]);
   const waiters = waiting.slice(0, MAX_WAITERS).map(describeOwner);
-  const tokenBase = /^\d{1,16}$/u.test(tokenBaseEntry?.value ?? '') ? BigInt(tokenBaseEntry?.value ?? '') : undefined;
+  const tokenOrigin = /^\d{1,16}$/u.test(tokenOriginEntry?.value ?? '')
+    ? BigInt(tokenOriginEntry?.value ?? '')
+    : undefined;
   const holders = entries
     .filter((_, index) => isHolding[index])
     .map((entry) => ({
       ...describeOwner(entry),
-      ...(tokenBase === undefined ? {} : { fencingToken: tokenBase + entry.createdAt }),
+      ...(tokenOrigin === undefined ? {} : { fencingToken: tokenOrigin + entry.createdAt }),
     }));
   const [holder] = holders;
   return { ...(holder ? { holder } : {}), ...(holders.length > 1 ? { holders } : {}), waiters };
