@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { env } from 'node:process';
 
 const SHARED_MEMORY = env['LOCK_SHARED_MEMORY'] ?? '/dev/shm';
-/** What the servers of a few specs need at the same time. */
+/** Bytes that the servers of a few specs need at the same time. */
 const ENOUGH_BYTES = 1_000_000_000;
 
 /**
