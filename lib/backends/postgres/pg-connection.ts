@@ -91,7 +91,7 @@ export class PgConnection implements TransactionConnection {
   }
 }
 
-/** Returns whether the URL contains the part. For a part that it lacks, the driver would ignore the options. */
+/** Returns whether the URL contains the part. With a URL, the driver ignores the same part of the options. */
 function hasUrlPart(url: string, part: 'username' | 'password'): boolean {
   if (url === '') return false;
   const { [part]: urlPart, searchParams } = new URL(url);

@@ -9,12 +9,12 @@ import {
 /** The options of all strategies. */
 export interface CommonOptions extends Pick<PollingOptions, 'patienceMs'> {
   /**
-   * `schema.name` is in another schema, on MySQL in another database, than that of the connection.
+   * Name of the table. Write `schema.name` for a schema, on MySQL a database, other than that of the connection.
    * @default 'distributed_lock'
    */
   tableName?: string;
   /**
-   * Creates the table where it is missing. Else create it in a migration: the documentation has the statements.
+   * Whether to create the table if it is missing. If not, create it in a migration: the documentation has the statements.
    * @default false
    */
   synchronize?: boolean;
@@ -33,8 +33,8 @@ const WHOLE: NumberRange = {
   description: 'above 0, and whole',
   includes: (value) => Number.isInteger(value) && value > 0,
 };
-/** Range of the servers' own settings. */
-const INT_32: NumberRange = {
+/** Range of time-outs in the settings of the servers. */
+const SERVER_TIMEOUT: NumberRange = {
   description: 'from 1 to 2147483647',
   includes: (value) => value >= 1 && value <= 2 ** 31 - 1,
 };
@@ -54,7 +54,7 @@ const OPTIONS_BY_STRATEGY: Readonly<Record<string, Readonly<Record<string, Numbe
     abandonedAfterMs: ABOVE_0,
   },
   row: { ...COMMON_OPTIONS, ...TIMEOUT_OPTIONS, poolSize: WHOLE },
-  session: { ...COMMON_OPTIONS, requestTimeoutMs: INT_32, sessionTtlMs: INT_32, pollMs: ABOVE_0 },
+  session: { ...COMMON_OPTIONS, requestTimeoutMs: SERVER_TIMEOUT, sessionTtlMs: SERVER_TIMEOUT, pollMs: ABOVE_0 },
 };
 
 /**

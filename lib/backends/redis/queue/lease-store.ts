@@ -61,8 +61,8 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   /** Whether calls name all their keys; `undefined` until a first call has shown whether the server demands it. */
   #declaresKeys: boolean | undefined;
   /**
-   * The last owners that may be in the queue. The value is the key once the owner has released it. A grant for such an
-   * owner then comes from an acquisition that the network delivered late: the key must be released again.
+   * The last owners that may be in the queue, each with its key once it has released that. A grant after a release comes
+   * from an acquisition that the network delivered late: the key must be released again.
    */
   readonly #keyByQueuedOwner = new Map<string, string | undefined>();
 
@@ -76,7 +76,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     const { isSharded } = waiterSubscriptions;
     if (isSharded) this.#declaresKeys = true;
     this.#scripts = queueScripts({ sharded: isSharded, declaresKeys: isSharded });
-    // The key is undefined while the owner may hold it.
+    // An owner without a key is unknown, or has not released it yet.
     this.#wakeUps.onStray((owner) => {
       const key = this.#keyByQueuedOwner.get(owner);
       if (key !== undefined) this.release(key, owner).catch(() => undefined);
@@ -152,7 +152,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     await this.servers.send(leaseKey, { commands: [['DEL', ...queueKeysOf(leaseKey)]], read });
   }
 
-  /** Runs a script, and again with more keys if the server or the key's shares need them. */
+  /** Runs a script. Runs it again with all keys if the server demands them, or with that of the shares if the key has any. */
   #runScript<T>(
     name: ScriptName,
     leaseKey: string,
@@ -185,7 +185,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     });
   }
 
-  /** Has calls name all their keys from now on, as this server demands. It has carried out no part of the refused call. */
+  /** Makes all calls name all their keys. They can be repeated: the server has carried out no part of the refused call. */
   #declareKeys(): void {
     this.#declaresKeys = true;
     this.#scripts = queueScripts({ sharded: this.waiterSubscriptions.isSharded, declaresKeys: true });

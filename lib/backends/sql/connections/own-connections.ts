@@ -21,12 +21,12 @@ export class OwnConnections {
     this.#semaphore = new Semaphore(settings.database.dialect.connectionCount);
   }
 
-  /** Runs a statement of a caller who asks for a lock. It may wait behind others for as long as the server answers them. */
-  readonly query: Query = (sql, parameters) => this.health.reportOutcomeOf(this.#queryWithin(sql, parameters, false));
+  /** Runs a statement of a caller who asks for a lock. The time-out for a connection restarts with each answer of the server. */
+  readonly query: Query = (sql, parameters) => this.health.reportOutcomeOf(this.#queryWhenFree(sql, parameters, false));
 
   /** Runs a statement of a holder, before those of callers who ask for a lock. */
   readonly urgentQuery: Query = (sql, parameters) =>
-    this.health.reportOutcomeOf(this.#queryWithin(sql, parameters, true));
+    this.health.reportOutcomeOf(this.#queryWhenFree(sql, parameters, true));
 
   /** Closes the idle connections. The next statements open new ones. */
   closeIdleConnections(): void {
@@ -39,7 +39,7 @@ export class OwnConnections {
     await Promise.all(Array.from(this.#connections, (connection) => connection.close()));
   }
 
-  async #queryWithin(sql: string, parameters: readonly unknown[], inHurry: boolean): ReturnType<Query> {
+  async #queryWhenFree(sql: string, parameters: readonly unknown[], inHurry: boolean): ReturnType<Query> {
     if (!this.#semaphore.enterAtOnce()) await this.#waitForConnection(inHurry);
     try {
       return await this.#queryOnAnyConnection(sql, parameters);
@@ -50,9 +50,9 @@ export class OwnConnections {
 
   async #waitForConnection(inHurry: boolean): Promise<void> {
     const calledAt = systemClock.now();
-    const deadline = (): Deadline =>
+    const getDeadline = (): Deadline =>
       Deadline.after(this.settings.connectTimeoutMs, systemClock, Math.max(calledAt, this.#lastAnswerAt));
-    const hasEntered = await this.#semaphore.enter({ deadline, inHurry });
+    const hasEntered = await this.#semaphore.enter({ deadline: getDeadline, inHurry });
     if (!hasEntered) throw new TimeoutError('the locks had no connection free');
   }
 

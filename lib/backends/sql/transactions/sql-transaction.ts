@@ -23,10 +23,10 @@ export interface SqlTransaction {
   /**
    * Runs one statement in the transaction, and resolves to its rows.
    * @param sql has the placeholders `$1`, `$2` and so on for PostgreSQL, and `?` for the others
-   * @param values texts, and bytes for MySQL
+   * @param values texts; on MySQL also `Buffer`s
    */
   query(sql: string, values: readonly unknown[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
-  /** Whether the transaction is under way. Without it, nobody notices that a caller has begun none. */
+  /** Whether the transaction is under way. If it is absent, a caller without a transaction is not noticed. */
   isActive?(): boolean | Promise<boolean>;
 }
 
