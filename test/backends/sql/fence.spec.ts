@@ -2,8 +2,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { type ConnectionOptions, createConnection } from 'mysql2/promise';
 import { LockConfigurationError, StaleFenceError } from 'nestjs-distributed-lock/core';
 import { fence, type Fencing, fromMysql2, type SqlTransaction } from 'nestjs-distributed-lock/sql';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';
+import { LIST_MS } from '../typeorm/operators.js';
+import { BLOCKED_SESSIONS_SQL } from './blocked-sessions.js';
 import { type Connection, DATABASES, openConnection, TestDatabase } from './databases.js';
 
 const LARGEST_TOKEN = 2n ** 63n - 1n;
@@ -101,7 +103,9 @@ for (const name of wantedOf(DATABASES)) {
         await fence(former.tx, 'late', { fencingToken: 2n });
         await former.ask('insert into note values (1)');
         const fenced = fence(newest.tx, 'late', { fencingToken: 3n });
-        await sleep(200);
+        const isBlocked = async (): Promise<void> =>
+          expect(await operator.ask(BLOCKED_SESSIONS_SQL[name])).toHaveLength(1);
+        await eventually(isBlocked, { everyMs: LIST_MS });
         await former.ask('commit');
         await fenced;
         await expect(newest.ask('select id from note')).resolves.toEqual([{ id: 1 }]);

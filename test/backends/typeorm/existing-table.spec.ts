@@ -5,6 +5,7 @@ import { aborted, failureOf, handled, throughout } from '../../conformance/contr
 import { eventually } from '../../support/eventually.js';
 import { serverToken } from '../../support/fencing-token.js';
 import { wantedOf } from '../describe-backend.js';
+import { BLOCKED_SESSIONS_SQL } from '../sql/blocked-sessions.js';
 import { ExistingTableWorld } from './existing-table-world.js';
 import { LIST_MS } from './operators.js';
 
@@ -41,10 +42,6 @@ wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
       await (await waiting).release();
     });
 
-    const blocked = {
-      postgres: `select count(*) as n from pg_stat_activity where wait_event_type = 'Lock'`,
-      mariadb: `select count(*) as n from information_schema.innodb_trx where trx_state = 'LOCK WAIT'`,
-    };
     const nowUs = {
       postgres: 'floor(extract(epoch from clock_timestamp()) * 1000000)::bigint::text',
       mariadb: `timestampdiff(microsecond, '1970-01-01', utc_timestamp(6))`,
@@ -74,7 +71,8 @@ wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
         const other = await world.transaction();
         await other.query(`insert into method_lock (method_name, client_id) values ('Report.run', 'client-7')`);
         const waiting = service.acquire('Report.run', { ttlMs: TTL_MS });
-        const isBlocked = async (): Promise<void> => expect(Number((await world.ask(blocked[type]))[0]?.['n'])).toBe(1);
+        const isBlocked = async (): Promise<void> =>
+          expect(await world.ask(BLOCKED_SESSIONS_SQL[type])).toHaveLength(1);
         await eventually(isBlocked, { everyMs: LIST_MS });
         const [row] = await world.ask(`select ${nowUs[type]} as token`);
         await other.query(`delete from method_lock where method_name = 'Report.run'`);

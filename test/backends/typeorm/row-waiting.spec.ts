@@ -5,16 +5,16 @@ import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
 import { ProxiedBackend } from '../../faults/proxied-backend.js';
 import { startHolder } from '../../faults/start-holder.js';
 import { eventually } from '../../support/eventually.js';
+import { BLOCKED_SESSIONS_SQL } from '../sql/blocked-sessions.js';
 import { type SqlHarness, sqlHarness } from './harness.js';
 import { LIST_MS } from './operators.js';
 import { wantedOf } from '../describe-backend.js';
 
 const LONG_TTL_MS = 20_000;
 
-/** Transactions that wait for a row, and connections of clients. */
+/** Connections of clients, and the limit of a statement's time. */
 const SQL = {
   postgres: {
-    waiting: `select pid as id from pg_stat_activity where wait_event_type = 'Lock'`,
     clients: `select pid as id from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
     kill: (id: unknown) => `select pg_terminate_backend(${String(id)})`,
     impatient: `alter database postgres set statement_timeout = '500ms'`,
@@ -24,7 +24,6 @@ const SQL = {
     atOnce: 'for update skip locked',
   },
   mariadb: {
-    waiting: `select trx_mysql_thread_id as id from information_schema.innodb_trx where trx_state = 'LOCK WAIT'`,
     clients: `select id from information_schema.processlist where user = 'root' and id <> connection_id()`,
     kill: (id: unknown) => `kill connection ${String(id)}`,
     impatient: 'set global max_statement_time = 0.5',
@@ -53,8 +52,9 @@ function granted(contract: Contract, harness: SqlHarness): void {
     const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
     await using waiter = await startHolder(contract);
     const waiting = waiter.acquire(key, { ttlMs: harness.shortTtlMs, waitMs: 20_000 });
-    const { waiting: inLine } = SQL[harness.type];
-    await eventually(async () => (await harness.ask(inLine)).length === 1, { everyMs: LIST_MS });
+    await eventually(async () => (await harness.ask(BLOCKED_SESSIONS_SQL[harness.type])).length === 1, {
+      everyMs: LIST_MS,
+    });
     waiter.child.freeze();
     await lock.release();
     const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 20_000 });
@@ -98,7 +98,7 @@ function granted(contract: Contract, harness: SqlHarness): void {
 }
 
 function limited(contract: Contract, harness: SqlHarness): void {
-  const { impatient, patient, limit, limited: asBefore, waiting: inLine } = SQL[harness.type];
+  const { impatient, patient, limit, limited: asBefore } = SQL[harness.type];
   afterEach(() => harness.ask(patient));
 
   it('is no failure of a statement where the application limits their time, and leaves the limit as it was', async () => {
@@ -107,7 +107,9 @@ function limited(contract: Contract, harness: SqlHarness): void {
     const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
     await expect(failureOf(other.acquire(key, { waitMs: 3_000 }))).resolves.toMatchObject({ code: 'LOCK_TIMEOUT' });
     const waiting = other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 20_000 });
-    await eventually(async () => (await harness.ask(inLine)).length === 1, { everyMs: LIST_MS });
+    await eventually(async () => (await harness.ask(BLOCKED_SESSIONS_SQL[harness.type])).length === 1, {
+      everyMs: LIST_MS,
+    });
     await lock.release();
     const next = await waiting;
     await expect(rowManager(next).query(limit)).resolves.toMatchObject([asBefore]);
@@ -134,7 +136,7 @@ function cutOff(contract: Contract, harness: SqlHarness): void {
     const [ours, other, key] = [await contract.service(), await contract.service(), contract.key()];
     const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
     const waiting = other.acquire(key, { waitMs: 20_000 });
-    const { waiting: inLine, kill } = SQL[harness.type];
+    const { kill } = SQL[harness.type];
     for (let round = 0; round < 2; round += 1) {
       // The list may be as old as that, and name one who is gone.
       const killed = async (id: unknown): Promise<unknown> =>
@@ -144,12 +146,15 @@ function cutOff(contract: Contract, harness: SqlHarness): void {
         );
       const id = await eventually(
         async () => {
-          const [waiter] = await harness.ask(inLine);
+          const [waiter] = await harness.ask(BLOCKED_SESSIONS_SQL[harness.type]);
           return waiter !== undefined && killed(waiter['id']);
         },
         { everyMs: LIST_MS },
       );
-      await eventually(async () => !(await harness.ask(inLine)).some((row) => row['id'] === id), { everyMs: LIST_MS });
+      await eventually(
+        async () => !(await harness.ask(BLOCKED_SESSIONS_SQL[harness.type])).some((row) => row['id'] === id),
+        { everyMs: LIST_MS },
+      );
     }
     await lock.release();
     await (await waiting).release();
@@ -159,7 +164,9 @@ function cutOff(contract: Contract, harness: SqlHarness): void {
     const [ours, other, key] = [await contract.service(), await contract.service(), contract.key()];
     await ours.acquire(key, { ttlMs: LONG_TTL_MS });
     const waiting = other.acquire(key, { waitMs: 20_000 });
-    await eventually(async () => (await harness.ask(SQL[harness.type].waiting)).length === 1, { everyMs: LIST_MS });
+    await eventually(async () => (await harness.ask(BLOCKED_SESSIONS_SQL[harness.type])).length === 1, {
+      everyMs: LIST_MS,
+    });
     await harness.restart?.({ empty: false });
     await (await waiting).release();
   });

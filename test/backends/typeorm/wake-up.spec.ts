@@ -4,6 +4,7 @@ import { handled, SLACK_MS } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { serverToken } from '../../support/fencing-token.js';
 import { wantedOf } from '../describe-backend.js';
+import { BLOCKED_SESSIONS_SQL } from '../sql/blocked-sessions.js';
 import { LISTENERS, SqlWorld } from './sql-world.js';
 
 const LONG_TTL_MS = 60_000;
@@ -24,12 +25,8 @@ for (const type of wantedOf(['postgres'])) {
       expect(rows).toEqual([{ waiters: 1 }]);
     };
 
-    const blocked = async (): Promise<number> => {
-      const [row] = await world.ask(
-        `select count(*)::int as blocked from pg_stat_activity where wait_event_type = 'Lock'`,
-      );
-      return Number(row?.['blocked']);
-    };
+    const areBlocked = (count: number): Promise<void> =>
+      eventually(async () => expect(await world.ask(BLOCKED_SESSIONS_SQL.postgres)).toHaveLength(count));
 
     const connected = async (): Promise<Client> => {
       const client = new Client({ connectionString: world.url });
@@ -146,10 +143,10 @@ for (const type of wantedOf(['postgres'])) {
       await operator.query('begin');
       await operator.query(`select from distributed_lock where lock_key = 'leaving' for update`);
       const released = lock.release();
-      await eventually(() => expect(blocked()).resolves.toBe(1));
+      await areBlocked(1);
       abort.abort(new Error('no longer wanted'));
       await expect(waiting).rejects.toThrow('no longer wanted');
-      await eventually(() => expect(blocked()).resolves.toBe(2));
+      await areBlocked(2);
       await operator.query('commit');
       await operator.end();
       await released;
@@ -165,7 +162,7 @@ for (const type of wantedOf(['postgres'])) {
         `${Date.now()}|late`,
       ]);
       const released = lock.release();
-      await eventually(() => expect(blocked()).resolves.toBe(1));
+      await areBlocked(1);
       await operator.query('commit');
       await operator.end();
       await released;
