@@ -26,6 +26,7 @@ export class ClusterNodes {
   /** The slots as they were last loaded. */
   slots: SlotMap | undefined;
   #loading: Promise<SlotMap> | undefined;
+  #refreshing: Promise<unknown> | undefined;
   #nextLoad: Timer | undefined;
   #retryCount = 0;
   #lastLoadAt = -Infinity;
@@ -112,9 +113,15 @@ export class ClusterNodes {
       if (lockError) throw lockError;
       const problem = `no node of the cluster answers: ${messagesOf(error)}`;
       this.health.report('down', problem);
-      this.source.refreshApplicationCluster?.();
+      this.#refreshApplicationCluster();
       throw new Error(problem, { cause: error });
     }
+  }
+
+  #refreshApplicationCluster(): void {
+    const onSettled = (): void => void (this.#refreshing = undefined);
+    if (this.#refreshing) return;
+    this.#refreshing = this.source.refreshApplicationCluster?.().then(onSettled, onSettled);
   }
 
   #loadFromFastest(addresses: readonly string[]): Promise<SlotMap> {

@@ -16,8 +16,8 @@ export interface ClusterSource {
   loadSeedAddresses(): Promise<readonly string[]>;
   /** @param address `host:port`, as the cluster knows it */
   createClientSource(address: string): ClientSource;
-  /** Has the application's cluster client load its nodes again. Called when no known node answers. */
-  refreshApplicationCluster?(): void;
+  /** Has the application's cluster client load its nodes again. Called when no known node answers, once at a time. */
+  refreshApplicationCluster?(): Promise<unknown>;
 }
 
 export function createClusterSource(
@@ -38,8 +38,6 @@ export function createClusterSource(
 /** Returns a source that duplicates the connections of the application's `Cluster`, and sends it no commands of locks. */
 export function createGivenClusterSource(givenCluster: RedisCluster): ClusterSource {
   const { keyPrefix = '', natMap } = givenCluster.options;
-  let refreshing: Promise<void> | undefined;
-  const onRefreshed = (): void => void (refreshing = undefined);
   return {
     keyPrefix,
     loadSeedAddresses: async () => {
@@ -49,10 +47,8 @@ export function createGivenClusterSource(givenCluster: RedisCluster): ClusterSou
         throw new Error(`the given Cluster is not connected: its status is "${givenCluster.status}"`);
       return nodes.map(({ options: { host, port } }) => `${host}:${port}`);
     },
-    refreshApplicationCluster: () => {
-      // A Cluster of ioredis loads its slots when a command finds no node.
-      refreshing ??= givenCluster.call('PING').then(onRefreshed, onRefreshed);
-    },
+    // A Cluster of ioredis loads its slots when a command finds no node.
+    refreshApplicationCluster: () => givenCluster.call('PING'),
     createClientSource: (address) => {
       const duplicatorWithPrefix = (prefix: string) => async () => {
         const [node] = givenCluster.nodes('all');

@@ -16,15 +16,11 @@ export function createGivenNodeRedisClusterSource(cluster: NodeRedisCluster): Cl
     const connectedNode = nodes.find(({ client }) => client);
     return connectedNode?.client ?? cluster.nodeClient(nodes[0]);
   };
-  let refreshing: Promise<void> | undefined;
-  const onRefreshed = (): void => void (refreshing = undefined);
   return {
     keyPrefix: '',
     loadSeedAddresses: async () => (await loadNodes()).map(({ address }) => address),
-    refreshApplicationCluster: () => {
-      // A cluster of node-redis loads its slots when a command fails.
-      refreshing ??= cluster.sendCommand(undefined, true, ['PING']).then(onRefreshed, onRefreshed);
-    },
+    // A cluster of node-redis loads its slots when a command fails.
+    refreshApplicationCluster: () => cluster.sendCommand(undefined, true, ['PING']),
     createClientSource: (address) => ({
       makeClient: async () => duplicateNodeRedis(findTemplate, reachableAddress(address, addressMapOf(cluster))),
     }),
