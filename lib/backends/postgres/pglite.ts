@@ -5,7 +5,12 @@ import { postgresDialect } from '../sql/postgres/dialect.js';
 /** The used part of a `PGlite` of `@electric-sql/pglite`: PostgreSQL inside of this process. */
 export interface Pglite {
   query(sql: string, parameters?: unknown[]): Promise<{ rows: unknown[] }>;
+  /** Promise that resolves when PostgreSQL has started. */
+  readonly waitReady?: Promise<unknown>;
 }
+
+/** Milliseconds in which PostgreSQL must have started. A busy process, or one that downloads it, takes seconds. */
+const START_TIMEOUT_MS = 10_000;
 
 /** Dialect without sessions and notifications: PGlite has one connection, which is the application's own. */
 const { waitingLine: _line, rowLocks: _rowLocks, sessionLocks: _sessionLocks, ...DIALECT } = postgresDialect;
@@ -15,7 +20,7 @@ export function pgliteDatabase(pglite: Pglite, schema: string | undefined): SqlD
     name: 'pglite',
     dialect: { ...DIALECT, connectionCount: 1 },
     schema,
-    connectTimeoutMs: 2_000,
+    connectTimeoutMs: START_TIMEOUT_MS,
     creationAdvice: 'Create it with the statements of npx nestjs-distributed-lock sql --database postgres',
     synchronizeExample: 'postgres({ pglite, synchronize: true })',
     createConnection: () => new PgliteConnection(pglite),
@@ -26,6 +31,7 @@ class PgliteConnection implements DriverConnection {
   constructor(private readonly pglite: Pglite) {}
 
   async connect(): Promise<Pglite> {
+    await this.pglite.waitReady;
     return this.pglite;
   }
 
