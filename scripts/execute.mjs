@@ -8,7 +8,8 @@ export const root = join(import.meta.dirname, '..');
 export async function execute(command, args, options = {}) {
   const defaults = { cwd: root, stdio: ['ignore', 'ignore', 'inherit'], killSignal: 'SIGKILL' };
   try {
-    const [code] = await once(spawn(command, args, { ...defaults, ...options }), 'exit');
+    const [code, signal] = await once(spawn(command, args, { ...defaults, ...options }), 'exit');
+    if (signal) console.error(`${command} ${args.join(' ')} was ended by ${signal}`);
     return code === 0;
   } catch (error) {
     console.error(error.message);
