@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { type Given, LockService } from 'nestjs-distributed-lock/core';
+import { type ValueOrGetter, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisCredentials, type RedisOptions } from 'nestjs-distributed-lock/redis';
 import { redlock } from 'nestjs-distributed-lock/redlock';
 import { createClient } from 'redis';
@@ -151,7 +151,7 @@ describe.each(['ioredis', 'redis'] as const)('how own connections get in, by %s'
     expect(asked).toBe(2);
   });
 
-  it.each<[string, (secret: RedisCredentials) => Given<RedisCredentials>]>([
+  it.each<[string, (secret: RedisCredentials) => ValueOrGetter<RedisCredentials>]>([
     ['a value', (secret) => secret],
     ['a function', (secret) => () => secret],
   ])('takes nothing of credentials but the user and the password (%s)', async (_what, give) => {

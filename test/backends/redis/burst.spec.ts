@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { liveBytes } from '../../support/live-bytes.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { RedisWorld } from './redis-world.js';
 
 const HELD = 1_000;
@@ -13,6 +14,7 @@ const TTL_MS = 5_000;
 const TTL_STARTS = 6;
 /** For a burst that waits, and for one that is held. */
 const MAX_MB = 300;
+const WAIT_MS = timeLimitOf(60_000);
 
 describe('a burst of acquisitions', () => {
   let world: RedisWorld;
@@ -44,7 +46,7 @@ describe('a burst of acquisitions', () => {
       const failures = new Map<string, number>();
       const since = performance.now();
       const acquiring = all(count, (i) =>
-        locks.acquire(`burst-${i}`, { waitMs: 60_000 }).catch((error: unknown) => {
+        locks.acquire(`burst-${i}`, { waitMs: WAIT_MS }).catch((error: unknown) => {
           const message = String(error).replaceAll(/burst-\d+/g, 'burst');
           failures.set(message, (failures.get(message) ?? 0) + 1);
           return undefined;
@@ -68,7 +70,7 @@ describe('a burst of acquisitions', () => {
       expect(seen).toMatchObject({ lost: 0, health: ['up'] });
       await Promise.all([...held, ...got].map((lock) => lock.release()));
     },
-    60_000,
+    2 * WAIT_MS,
   );
 });
 

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
+import { monitorRedis } from '../../servers/redis-monitor.js';
 import { eventually } from '../../support/eventually.js';
 import { contend, RedisWorld, win } from './redis-world.js';
 
@@ -16,12 +17,12 @@ describe.each(['queue', 'plain'] as const)('a release that nobody waits for, in 
 
   /** The scripts that clients sent for `key`, by their owners' first argument: what released it, what asked for it. */
   const scriptsFor = async (key: string): Promise<{ readonly seen: string[] }> => {
-    const monitor = world.disconnecting(await world.operator.monitor());
     const seen: string[] = [];
-    monitor.on('monitor', (_time: string, args: string[], source: string) => {
-      const isScript = source !== 'lua' && /^eval(sha)?$/iu.test(String(args[0]));
+    const monitor = await monitorRedis(world.server.port, ({ args, isOfScript }) => {
+      const isScript = !isOfScript && /^eval(sha)?$/iu.test(String(args[0]));
       if (isScript && args.includes(`lock:{${key}}`)) seen.push(String(args[1]));
     });
+    world.disconnecting(monitor);
     return { seen };
   };
 

@@ -25,7 +25,7 @@ describe('redis, mode queue', () => {
     });
 
     it('one command to learn that a key is taken', async () => {
-      const [a, b] = [world.service(), world.service()];
+      const [a, b] = [world.service({ tracking: 'off' }), world.service()];
       await a.acquire('key');
       await b.withLock('warm', () => undefined);
       const commands = await world.commandsDuring(() => b.tryAcquire('key'));
@@ -33,7 +33,7 @@ describe('redis, mode queue', () => {
     });
 
     it('one read to check a sequencer', async () => {
-      const [ours, theirs] = [world.service(), world.service()];
+      const [ours, theirs] = [world.service({ tracking: 'off' }), world.service()];
       const shown = (await ours.acquire('key')).sequencer();
       await theirs.checkSequencer(shown);
       const commands = await world.commandsDuring(() => theirs.checkSequencer(shown));

@@ -5,6 +5,7 @@ import { Deadline, type LockBackend, LockService } from 'nestjs-distributed-lock
 import type { AcquireRequest } from '../../../lib/core/leasing/lease-request.js';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { type RedisClientPackage, redis, type RedisMode } from 'nestjs-distributed-lock/redis';
+import { monitorRedis } from '../../servers/redis-monitor.js';
 import { RedisServer, type RedisServerOptions } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
@@ -69,18 +70,17 @@ export class RedisWorld {
 
   /** Commands that clients, not scripts, send while `work` runs, without those of the operator. */
   async commandsDuring(work: () => Promise<unknown>): Promise<string[]> {
-    const monitor = this.disconnecting(await this.operator.monitor());
     const seen: string[] = [];
     const marker = randomUUID();
-    const complete = new Promise<void>((resolve) => {
-      monitor.on('monitor', (_time: string, args: string[], source: string) => {
-        if (args[1] === marker) resolve();
-        else if (source !== 'lua') seen.push(String(args[0]).toLowerCase());
-      });
+    let isComplete = false;
+    const monitor = await monitorRedis(this.server.port, ({ args: [command, firstArgument], isOfScript }) => {
+      isComplete ||= firstArgument === marker;
+      if (!isOfScript && !isComplete) seen.push(String(command).toLowerCase());
     });
+    this.disconnecting(monitor);
     await work();
     await this.operator.echo(marker);
-    await complete;
+    await eventually(() => isComplete);
     return seen;
   }
 
