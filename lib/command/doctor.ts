@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Guarantee, type LockBackend, LockService } from '../core/index.js';
-import { openBackend, getSqlDatabaseName } from './places.js';
+import { openBackend, getSqlDatabaseName } from './open-by-url.js';
 import { removeSecrets, type CommandOptions, type Report, getUrl } from './report.js';
 import { checkTables } from './tables.js';
 

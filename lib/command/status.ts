@@ -1,5 +1,5 @@
 import { type KeyState, LockConfigurationError, LockService } from '../core/index.js';
-import { openBackend, getSqlDatabaseName } from './places.js';
+import { openBackend, getSqlDatabaseName } from './open-by-url.js';
 import type { CommandOptions, Report } from './report.js';
 import { checkTables } from './tables.js';
 

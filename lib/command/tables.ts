@@ -11,7 +11,7 @@ import {
 import { quoteTable } from '../backends/sql/tables/table-name.js';
 import { tableStatements } from '../backends/sql/tables/table-statements.js';
 import { LockConfigurationError } from '../core/index.js';
-import { openDatabase } from './places.js';
+import { openDatabase } from './open-by-url.js';
 import type { CommandOptions, Report } from './report.js';
 
 const REQUEST_TIMEOUT_MS = 10_000;

@@ -8,7 +8,7 @@ import {
   LockService,
   pause,
   systemClock,
-  within,
+  isFulfilledWithin,
 } from '../core/index.js';
 import type { LeaseStoreHarness } from './harness.js';
 
@@ -177,7 +177,7 @@ export async function assertSettlesInTime(
   promise: Promise<unknown>,
   withinMs = MAX_WAIT_MS,
 ): Promise<void> {
-  assert.ok(await within(systemClock, withinMs, promise), `${failure} within ${withinMs} ms`);
+  assert.ok(await isFulfilledWithin(systemClock, withinMs, promise), `${failure} within ${withinMs} ms`);
 }
 
 /** Returns a promise that resolves when the signal aborts, or at once when it has aborted. */

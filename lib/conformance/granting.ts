@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type LeaseStore, trustedUntil } from '../core/index.js';
+import { type LeaseStore, getEndOfTrust } from '../core/index.js';
 import {
   LONG_TTL_MS,
   MAX_WAIT_MS,
@@ -132,5 +132,5 @@ async function acquireAfterDeath(context: CheckContext, formerGrant: Grant, next
 
 /** Asserts that the next owner was granted the key only after the core had ceased to trust the former lease. */
 function assertKeptForTtl({ sentAt, ttlMs }: Grant, nextAt: number): void {
-  assert.ok(nextAt >= trustedUntil(sentAt, ttlMs), `a lease of ${ttlMs} ms ended after ${nextAt - sentAt} ms`);
+  assert.ok(nextAt >= getEndOfTrust(sentAt, ttlMs), `a lease of ${ttlMs} ms ended after ${nextAt - sentAt} ms`);
 }

@@ -38,5 +38,5 @@ export function leaseStorePromises(harness: LeaseStoreHarness): readonly LeaseSt
   ];
   return themes
     .flatMap((theme) => Object.entries(theme))
-    .map(([name, keep]) => ({ name, check: () => CheckContext.run(harness, keep) }));
+    .map(([name, check]) => ({ name, check: () => CheckContext.run(harness, check) }));
 }

@@ -103,7 +103,7 @@ class Waiter {
   async acquire(): Promise<Grant> {
     const deadline = performance.now() + MAX_WAIT_MS;
     for (;;) {
-      const waitForWakeUp = new Promise<void>((resolve) => {
+      const wakeUpOrTimeout = new Promise<void>((resolve) => {
         this.#onWake = resolve;
         setTimeout(resolve, RETRY_INTERVAL_MS);
       });
@@ -113,7 +113,7 @@ class Waiter {
         return grant;
       }
       assert.ok(performance.now() < deadline, `a waiter did not get in within ${MAX_WAIT_MS} ms`);
-      await waitForWakeUp;
+      await wakeUpOrTimeout;
     }
   }
 

@@ -38,12 +38,12 @@ export {
   type StoreTraits,
   type TtlLimits,
 } from './contract/lease-store.js';
-export { type Claim, claimOf, fits, isExclusive, MAX_PERMITS, type Share } from './contract/claim.js';
-export { type FailureKind, failureKindOf, type KindOfFailure, withFailureKind } from './contract/failure-kind.js';
+export { type Claim, claimOfOwner, fits, isExclusive, MAX_PERMITS, type Share } from './contract/claim.js';
+export { type FailureKind, failureKindOf, type ErrorWithFailureKind, withFailureKind } from './contract/failure-kind.js';
 export { type BackendHealth, type HealthSource, type NodeHealth, ReportedHealth } from './contract/health.js';
 export { type Holder, type HolderMetadata } from './contract/holder.js';
 export { type KeyHolder, type KeyState, type KeyWaiter, type LeaseState } from './contract/key-state.js';
-export { type PollingOptions } from './leasing/contending.js';
+export { type PollingOptions } from './leasing/contender-context.js';
 export { LockBackend } from './leasing/lock-backend.js';
 export {
   type BackendFactory,
@@ -55,9 +55,9 @@ export {
 
 // For writers of stores: parts that most stores need.
 export { AbortListener } from './time/abort-listener.js';
-export { isFulfilledWithin as within } from './time/within.js';
+export { isFulfilledWithin } from './time/within.js';
 export { areCredentials, type Credentials } from './kit/credentials.js';
-export { type Given, resolveGiven } from './kit/given.js';
+export { type ValueOrGetter, getPresentValue } from './kit/value-or-getter.js';
 export {
   assertNumber,
   assertOneOf,
@@ -68,10 +68,10 @@ export {
   shownOption,
 } from './kit/option-checks.js';
 export { Deadline } from './time/deadline.js';
-export { runDetached as detached } from './time/detached.js';
+export { runDetached } from './time/detached.js';
 export { errorText } from './contract/error-text.js';
 export { importClient } from './kit/import-client.js';
-export { replyTimeout } from './time/reply-timeout.js';
+export { scheduleReplyTimeout } from './time/reply-timeout.js';
 export { ReplyTimeouts } from './kit/reply-timeouts.js';
 export { Semaphore } from './kit/semaphore.js';
 export { SessionEntries } from './kit/session-entries.js';
@@ -97,7 +97,7 @@ export {
   withoutOwner,
 } from './line/line.js';
 export { type LineCell, type CellReading, type CellUpdate } from './line/line-cell.js';
-export { canAwaitEntry, holdsByIndex, type Obstacle, obstacleOf } from './line/obstacle.js';
+export { canAwaitGrant, isHolderByIndex, type Obstacle, obstacleOf } from './line/obstacle.js';
 export { packLine, unpackLine } from './line/packed-line.js';
 export { WakeUps } from './leasing/wake-ups.js';
-export { trustedUntil } from './leasing/trust.js';
+export { getEndOfTrust } from './leasing/trust.js';

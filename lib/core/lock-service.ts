@@ -7,7 +7,7 @@ import { runOutsideLocks } from './holding/call-tree.js';
 import type { LockHandle } from './holding/lock-handle.js';
 import type { SequencerState } from './holding/sequencer.js';
 import { checkSequencer } from './holding/sequencer-check.js';
-import { whileAwaited } from './kit/awaited-promises.js';
+import { withKeepAlive } from './kit/keep-alive.js';
 import type { LeaderWork, LeadOptions } from './leading/lead-options.js';
 import type { Leadership } from './leading/leadership.js';
 import { LockBackend } from './leasing/lock-backend.js';
@@ -151,7 +151,7 @@ export class LockService implements AsyncDisposable {
    * keys, and for a key with two claims of which neither covers the other
    */
   acquireAll(keys: readonly WantedKey[], options?: AcquireOptions): Promise<LockSet> {
-    return this.#parts.several.acquireAll(keys, options);
+    return this.#parts.severalKeys.acquireAll(keys, options);
   }
 
   /** Runs `work` under the locks of all `keys`, see `acquireAll`, and releases them. @throws as `withLock` does */
@@ -160,7 +160,7 @@ export class LockService implements AsyncDisposable {
     work: (locks: LockSet) => Promise<T> | T,
     options?: AcquireOptions,
   ): Promise<T> {
-    return this.#parts.several.withLocks(keys, work, options);
+    return this.#parts.severalKeys.withLocks(keys, work, options);
   }
 
   /**
@@ -184,7 +184,7 @@ export class LockService implements AsyncDisposable {
    * @throws LockBackendError the backend does not answer
    */
   checkSequencer(text: string, wanted: { readonly key?: string } = {}): Promise<SequencerState> {
-    return whileAwaited(() => checkSequencer(text, wanted, this.keyPrefix, this.#parts.service));
+    return withKeepAlive(() => checkSequencer(text, wanted, this.keyPrefix, this.#parts.service));
   }
 
   /**
@@ -193,12 +193,12 @@ export class LockService implements AsyncDisposable {
    */
   start(): Promise<void> {
     const onFailure = (error: unknown): void => void this.#parts.service.observers.notifyFailure('', 'start', error);
-    return whileAwaited(() => runOutsideLocks(() => startBackend(this.backend, onFailure)));
+    return withKeepAlive(() => runOutsideLocks(() => startBackend(this.backend, onFailure)));
   }
 
   /** Rejects all waiters and all later acquisitions with `LockShutdownError`. Held locks stay held. Idempotent. */
   stop(): void {
-    this.#parts.end.stop();
+    this.#parts.serviceEnd.stop();
   }
 
   /**
@@ -206,8 +206,8 @@ export class LockService implements AsyncDisposable {
    * end new callers are refused, and holds from before this call end as by `shutdown`. Each later hold has as much
    * time.
    */
-  limitWaits(ms?: number): void {
-    this.#parts.end.limitWaits(ms);
+  beginGraceTime(ms?: number): void {
+    this.#parts.serviceEnd.beginGraceTime(ms);
   }
 
   /**
@@ -215,7 +215,7 @@ export class LockService implements AsyncDisposable {
    * after `graceMs`. Until then waiters get their turn, and a call tree that holds a lock may take others.
    */
   drain(graceMs?: number): Promise<boolean> {
-    return whileAwaited(() => this.#parts.end.drain(graceMs));
+    return withKeepAlive(() => this.#parts.serviceEnd.drain(graceMs));
   }
 
   /**
@@ -224,7 +224,7 @@ export class LockService implements AsyncDisposable {
    * time.
    */
   shutdown(graceMs?: number): Promise<void> {
-    return whileAwaited(() => this.#parts.end.shutdown(graceMs));
+    return withKeepAlive(() => this.#parts.serviceEnd.shutdown(graceMs));
   }
 
   /**
@@ -233,7 +233,7 @@ export class LockService implements AsyncDisposable {
    * the backend as long again; the TTL ends leases that remain. During a `shutdown` this is `shutdown(0)`. Idempotent.
    */
   close(withinMs?: number): Promise<void> {
-    return whileAwaited(() => this.#parts.end.close(withinMs));
+    return withKeepAlive(() => this.#parts.serviceEnd.close(withinMs));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -15,9 +15,9 @@ import { Turns } from './turns/turns.js';
 /** Parts of one lock service. */
 export interface ServiceParts extends AcquisitionParts {
   readonly locker: Locker;
-  readonly several: SeveralKeys;
+  readonly severalKeys: SeveralKeys;
   readonly leaderships: Leaderships;
-  readonly end: ServiceEnd;
+  readonly serviceEnd: ServiceEnd;
 }
 
 /** Creates the parts of a service with `backend`. @throws LockConfigurationError */
@@ -33,7 +33,7 @@ export function createServiceParts(backend: LockBackend, options: LockServiceOpt
   const parts = { service, turns, holds, maxWaiters, orderWatch };
   const leaderships = new Leaderships(parts, resolver, keyPrefix);
   const stopFollowingHealth = followHealth(service, holds);
-  const end = new ServiceEnd({ ...parts, leaderships, stopFollowingHealth }, stopping, shutdownGraceMs);
-  const locker = new Locker(parts, resolver, end, keyPrefix);
-  return { ...parts, locker, several: new SeveralKeys(locker, service.clock), leaderships, end };
+  const serviceEnd = new ServiceEnd({ ...parts, leaderships, stopFollowingHealth }, stopping, shutdownGraceMs);
+  const locker = new Locker(parts, resolver, serviceEnd, keyPrefix);
+  return { ...parts, locker, severalKeys: new SeveralKeys(locker, service.clock), leaderships, serviceEnd };
 }

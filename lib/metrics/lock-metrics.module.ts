@@ -7,7 +7,7 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
-import { getDefaultTemplate, KeyTemplateNames } from '../nest/locked/key-template-names.js';
+import { getFirstWordName, KeyTemplateNames } from '../nest/locked/key-template-names.js';
 import { lockServicesOf } from '../nest/module/lock-services-of.js';
 import { LockMetrics, type LockMetricsOptions } from './lock-metrics.js';
 
@@ -52,7 +52,7 @@ class MetricsStarter implements OnModuleInit, OnApplicationShutdown {
 @Module({})
 export class LockMetricsModule {
   /** @throws LockConfigurationError */
-  static forRoot({ templateOf = getDefaultTemplate, ...options }: LockMetricsModuleOptions = {}): DynamicModule {
+  static forRoot({ templateOf = getFirstWordName, ...options }: LockMetricsModuleOptions = {}): DynamicModule {
     return {
       module: LockMetricsModule,
       imports: [DiscoveryModule],

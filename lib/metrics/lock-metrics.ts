@@ -13,7 +13,7 @@ export interface LockMetricsOptions {
   readonly holdBuckets?: readonly number[];
 }
 
-export interface ObservedService {
+export interface ObserveOptions {
   /** Label `backend`. @default the backend's name */
   readonly backend?: string;
   /** Function that returns the label `template` for a key without its namespace. @default the first word, and `*` for the rest */
@@ -32,7 +32,7 @@ type Labels = Record<(typeof LABELS)[number], string>;
 const metricsByRegistry = new WeakMap<Registry, Map<string, LockMetrics>>();
 
 /** Service whose locks the gauges count. */
-interface ObservedLocks {
+interface LabelledService {
   readonly service: LockService;
   readonly backend: string;
   readonly labelsOf: (key: string) => Labels;
@@ -43,7 +43,7 @@ interface ObservedLocks {
  * key, never the key itself.
  */
 export class LockMetrics {
-  readonly #observedLocks = new Set<ObservedLocks>();
+  readonly #observedLocks = new Set<LabelledService>();
   readonly #acquisitions;
   readonly #waits;
   readonly #holds;
@@ -92,7 +92,7 @@ export class LockMetrics {
   }
 
   /** Records the events of `service` until the returned function is called. */
-  observe(service: LockService, options: ObservedService = {}): () => void {
+  observe(service: LockService, options: ObserveOptions = {}): () => void {
     const { backend = service.backend.name, templateOf, templates: knownTemplates } = options;
     const templateLabels = new TemplateLabels(templateOf, knownTemplates);
     const labelsOf = (key: string): Labels => ({
@@ -108,7 +108,7 @@ export class LockMetrics {
     };
   }
 
-  #createObserver({ backend, labelsOf }: ObservedLocks): LockObserver {
+  #createObserver({ backend, labelsOf }: LabelledService): LockObserver {
     return {
       acquired: ({ key, from, waitedMs }) => {
         const labels = labelsOf(key);

@@ -1,4 +1,4 @@
-import { getDefaultTemplate } from '../nest/locked/key-template-names.js';
+import { getFirstWordName } from '../nest/locked/key-template-names.js';
 
 /** Maximum number of labels beside those of known templates. Prometheus keeps a series for each value of a label. */
 const MAX_TEMPLATES = 200;
@@ -9,7 +9,7 @@ export class TemplateLabels {
   readonly #labelledTemplates = new Set<string>();
 
   constructor(
-    private readonly templateOf: (key: string) => string = getDefaultTemplate,
+    private readonly templateOf: (key: string) => string = getFirstWordName,
     private readonly knownTemplates: ReadonlySet<string> = new Set(),
   ) {}
 

@@ -18,7 +18,7 @@ import {
   type TracedCall,
   type TracedHold,
 } from '../core/index.js';
-import { getDefaultTemplate } from '../nest/locked/key-template-names.js';
+import { getFirstWordName } from '../nest/locked/key-template-names.js';
 
 /** Context key of the `hold` spans of all locks that the current work runs under. */
 const HOLD_SPANS = createContextKey('nestjs-distributed-lock: holds');
@@ -43,7 +43,7 @@ export class LockSpans implements LockObserver {
 
   constructor({ tracerProvider, templateOf }: LockSpansOptions = {}) {
     this.#tracer = (tracerProvider ?? trace).getTracer('nestjs-distributed-lock');
-    this.#templateOf = templateOf ?? getDefaultTemplate;
+    this.#templateOf = templateOf ?? getFirstWordName;
     this.tracer = {
       begin: (call) => this.#beginAcquire(call),
       run: (hold, work) => this.#runUnderHold(hold, work),
@@ -75,7 +75,7 @@ export class LockSpans implements LockObserver {
       granted: (hold) => {
         const holdAttributes: Attributes = {
           'distributed_lock.fencing_token': String(hold.fencingToken),
-          'distributed_lock.hand_off': hold.handOff > 0,
+          'distributed_lock.hand_off': hold.handOffCount > 0,
         };
         span.setAttributes({ ...holdAttributes, 'distributed_lock.acquired': true }).end();
         this.#beginHold(hold, template, { ...attributes, ...holdAttributes }, callerContext);

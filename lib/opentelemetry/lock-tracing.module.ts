@@ -1,6 +1,6 @@
 import { Injectable, Module, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
-import { getDefaultTemplate, KeyTemplateNames } from '../nest/locked/key-template-names.js';
+import { getFirstWordName, KeyTemplateNames } from '../nest/locked/key-template-names.js';
 import { lockServicesOf } from '../nest/module/lock-services-of.js';
 import { LockSpans } from './lock-spans.js';
 
@@ -13,7 +13,7 @@ class TracingStarter implements OnModuleInit {
     for (const locks of lockServicesOf(this.discovery).values()) {
       const templateOf = (prefixedKey: string): string => {
         const key = prefixedKey.slice(locks.keyPrefix.length);
-        return names.templateOf(key) ?? getDefaultTemplate(key);
+        return names.templateOf(key) ?? getFirstWordName(key);
       };
       locks.observe(new LockSpans({ templateOf }));
     }

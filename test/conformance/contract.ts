@@ -5,7 +5,7 @@ import {
   LockService,
   type LockServiceOptions,
   systemClock,
-  within,
+  isFulfilledWithin,
 } from 'nestjs-distributed-lock/core';
 import type { AcquireRequest } from '../../lib/core/leasing/lease-request.js';
 import type { Lease } from '../../lib/core/leasing/lease.js';
@@ -93,11 +93,11 @@ export class Contract implements AsyncDisposable {
    */
   async run(check: (contract: Contract) => Promise<void>, limitMs: number): Promise<void> {
     const checking = check(this);
-    if (await within(systemClock, limitMs, checking)) return;
+    if (await isFulfilledWithin(systemClock, limitMs, checking)) return;
     const error = new Error(`was not over after ${limitMs} ms`);
     this.#timeIsUp.abort(error);
     const cleanedUp = checking.catch((cause: unknown) => (error.cause = cause));
-    await within(systemClock, CLEAN_UP_MS, Promise.all([this.endTest(), cleanedUp]));
+    await isFulfilledWithin(systemClock, CLEAN_UP_MS, Promise.all([this.endTest(), cleanedUp]));
     throw error;
   }
 

@@ -117,7 +117,7 @@ describe('the stream of events', () => {
         const who = caller.getStore();
         told.push([who, 'asks', key, waitMs]);
         return {
-          granted: ({ handOff }) => void told.push([who, 'has it', handOff]),
+          granted: ({ handOffCount }) => void told.push([who, 'has it', handOffCount]),
           refused: () => void told.push([who, 'does not get it']),
           failed: (error) => void told.push([who, error]),
         };

@@ -7,7 +7,7 @@ import {
   errorText,
   importClient,
   JoinedSignal,
-  replyTimeout,
+  scheduleReplyTimeout,
   Semaphore,
   systemClock,
 } from 'nestjs-distributed-lock/core';
@@ -51,7 +51,7 @@ describe('the kit for writers of stores', () => {
   describe('a reply time-out', () => {
     it('comes after the time, once, and not when it is cancelled', async () => {
       const silentAt: number[] = [];
-      const [, cancelled] = [0, 1].map(() => replyTimeout(clock, 100, () => silentAt.push(clock.now())));
+      const [, cancelled] = [0, 1].map(() => scheduleReplyTimeout(clock, 100, () => silentAt.push(clock.now())));
       await clock.advance(99);
       cancelled?.cancel();
       await clock.advance(1_000);
@@ -64,7 +64,7 @@ describe('the kit for writers of stores', () => {
       server.stdin.write('are you there?');
       await answer();
       const first = await new Promise((resolve) => {
-        const timeout = replyTimeout(systemClock, 20, () => resolve('silence'));
+        const timeout = scheduleReplyTimeout(systemClock, 20, () => resolve('silence'));
         void answer().then(() => timeout.cancel());
         void answer().then(() => resolve('the answer'));
         server.stdin.write('again');

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import * as core from 'nestjs-distributed-lock/core';
-import { type Claim, claimOf, obstacleOf } from 'nestjs-distributed-lock/core';
+import { type Claim, claimOfOwner, obstacleOf } from 'nestjs-distributed-lock/core';
 import { exploreNodes } from '../simulation/claims/nodes-model.js';
 
-const claims = (...suffixes: string[]): Claim[] => suffixes.map((suffix) => claimOf(`owner${suffix}`));
+const claims = (...suffixes: string[]): Claim[] => suffixes.map((suffix) => claimOfOwner(`owner${suffix}`));
 
 describe('a line of nodes', () => {
   it.each([

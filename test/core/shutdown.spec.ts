@@ -163,7 +163,7 @@ describe('LockService.shutdown', () => {
     const waiter = locks.acquire('k', { waitMs: Infinity });
     const sentAway = expect(waiter).rejects.toThrow(LockShutdownError);
     await clock.advance(0);
-    locks.limitWaits();
+    locks.beginGraceTime();
     await (await locks.acquire('other')).release();
     await clock.advance(GRACE_MS);
     await sentAway;
@@ -173,7 +173,7 @@ describe('LockService.shutdown', () => {
   it('tells work under a request that never ends when the grace time is over, and waits no second one for it', async () => {
     const isClosed = closing(backend);
     const lock = await locks.acquire('k', { ttlMs: TTL_MS });
-    locks.limitWaits();
+    locks.beginGraceTime();
     await clock.advance(GRACE_MS - 1);
     expect(lock.isHeld).toBe(true);
     await clock.advance(1);
@@ -189,7 +189,7 @@ describe('LockService.shutdown', () => {
 
   it('gives a lock that is taken within the grace time as long as those before had, and its work further ones', async () => {
     const early = await locks.acquire('early');
-    locks.limitWaits();
+    locks.beginGraceTime();
     await clock.advance(GRACE_MS - 10);
     const [lock, brief] = [await locks.acquire('k'), await locks.acquire('brief')];
     await clock.advance(10);
@@ -205,7 +205,7 @@ describe('LockService.shutdown', () => {
 
   it('gives the key of such work back with close()', async () => {
     const lock = await locks.acquire('k');
-    locks.limitWaits(0);
+    locks.beginGraceTime(0);
     await clock.advance(0);
     expect([lock.state, backend.held]).toEqual(['lost', ['k']]);
     await locks.close();

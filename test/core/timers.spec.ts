@@ -29,7 +29,7 @@ describe('timers', () => {
   describe('on the grid', () => {
     it('run in the same turn when they were set for about the same time', async () => {
       const turns = new Set<number>();
-      for (let i = 0; i < 100; i += 1) new WheelTimer(grid, () => turns.add(clock.now())).setBy(400 + i, 100);
+      for (let i = 0; i < 100; i += 1) new WheelTimer(grid, () => turns.add(clock.now())).setAtOrBefore(400 + i, 100);
       await clock.advance(1_000);
       expect([...turns]).toEqual([400]);
     });
@@ -37,13 +37,13 @@ describe('timers', () => {
     it('run at most once when they are set again, and not when they are cancelled', async () => {
       const ran: string[] = [];
       const timers = ['a', 'b', 'c', 'd'].map((name) => new WheelTimer(grid, () => ran.push(`${name} ${clock.now()}`)));
-      for (const timer of timers) timer.setFrom(301, 100);
+      for (const timer of timers) timer.setAtOrAfter(301, 100);
       const [a, b, c] = timers;
       a?.cancel();
-      b?.setBy(250, 100);
-      c?.setBy(500, 100);
+      b?.setAtOrBefore(250, 100);
+      c?.setAtOrBefore(500, 100);
       c?.cancel();
-      c?.setFrom(500, 100);
+      c?.setAtOrAfter(500, 100);
       await clock.advance(1_000);
       a?.cancel();
       expect(ran).toEqual(['b 200', 'd 400', 'c 500']);
@@ -58,7 +58,7 @@ describe('timers', () => {
           for (const other of timers) if (other !== timer) other.cancel();
         });
         timers.push(timer);
-        timer.setBy(400, 100);
+        timer.setAtOrBefore(400, 100);
       }
       await clock.advance(400);
       expect(ran).toHaveLength(1);
@@ -78,7 +78,7 @@ describe('timers', () => {
         for (let place = 1; place < 100; place += 1) {
           const gridMs = ttlMs / 12;
           const time = gridMs * place * (1 + Number.EPSILON);
-          new WheelTimer(new TimerWheel(exact), () => undefined).setFrom(time, gridMs);
+          new WheelTimer(new TimerWheel(exact), () => undefined).setAtOrAfter(time, gridMs);
           if (at < time || at > time + gridMs * (1 + 1e-9)) early.push(`${time} on ${gridMs}: ${at}`);
         }
       }
@@ -98,7 +98,7 @@ describe('timers', () => {
       const wheel = new TimerWheel(counting);
       for (let i = 1; i <= 5_000; i += 1) {
         const timer = new WheelTimer(wheel, () => undefined);
-        timer.setBy(2_000_000 + i * 10, 10);
+        timer.setAtOrBefore(2_000_000 + i * 10, 10);
         timer.cancel();
       }
       expect(alarms.size).toBeLessThan(70);
@@ -107,8 +107,8 @@ describe('timers', () => {
     it('run in several turns when they are very many, so that other work comes in between', async () => {
       let [ran, meanwhile] = [0, 0];
       for (let i = 0; i < 600; i += 1) {
-        if (i === 300) new WheelTimer(grid, () => setImmediate(() => (meanwhile = ran))).setBy(400, 100);
-        new WheelTimer(grid, () => (ran += 1)).setBy(400, 100);
+        if (i === 300) new WheelTimer(grid, () => setImmediate(() => (meanwhile = ran))).setAtOrBefore(400, 100);
+        new WheelTimer(grid, () => (ran += 1)).setAtOrBefore(400, 100);
       }
       await clock.advance(400);
       await eventually(() => expect(ran).toBe(600));
@@ -120,7 +120,7 @@ describe('timers', () => {
       const setAndCancel = (): void => {
         const large = Array.from({ length: 100 }, () => 1);
         const timer = new WheelTimer(grid, () => void large.length);
-        timer.setBy(400, 100);
+        timer.setAtOrBefore(400, 100);
         timer.cancel();
       };
       setAndCancel();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { getDefaultTemplate, KeyTemplateNames } from '../../lib/nest/locked/key-template-names.js';
+import { getFirstWordName, KeyTemplateNames } from '../../lib/nest/locked/key-template-names.js';
 import { parseTemplate } from '../../lib/nest/keys/key-template.js';
 
 describe('the names that keys share', () => {
@@ -31,5 +31,5 @@ describe('the names that keys share', () => {
     ['8f14e45f-ceea-467f-a8b1-0123456789ab', '*'],
     ['nightly', 'nightly'],
     ['a\nb', 'a\n*'],
-  ])('%j, of no template, shows others no more than %j', (key, name) => expect(getDefaultTemplate(key)).toBe(name));
+  ])('%j, of no template, shows others no more than %j', (key, name) => expect(getFirstWordName(key)).toBe(name));
 });

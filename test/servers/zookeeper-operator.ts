@@ -2,7 +2,7 @@ import { parseConnectString } from '../../lib/backends/zookeeper/connect-string.
 import {
   listChildren,
   createZnode,
-  createParents,
+  createWithParents,
   deleteZnode,
   type ZnodeState,
   getParentPath,
@@ -42,7 +42,7 @@ export class ZookeeperOperator {
 
   async create(path: string, data: string, acl = EVERYBODY): Promise<void> {
     const connection = await this.#upToDate();
-    if (getParentPath(path) !== '/') await createParents(connection, getParentPath(path), EVERYBODY, PERSISTENT);
+    if (getParentPath(path) !== '/') await createWithParents(connection, getParentPath(path), EVERYBODY, PERSISTENT);
     await createZnode(connection, path, { data: Buffer.from(data), acl, flags: PERSISTENT });
   }
 

@@ -1,5 +1,5 @@
 import { beforeAll, it } from '@jest/globals';
-import { Semaphore, systemClock, within } from 'nestjs-distributed-lock/core';
+import { Semaphore, systemClock, isFulfilledWithin } from 'nestjs-distributed-lock/core';
 
 export const TIME_LIMIT_MS = 30_000;
 
@@ -40,7 +40,7 @@ class Trial {
 
   async run(): Promise<void> {
     try {
-      const inTime = await within(systemClock, this.timeLimitMs, this.check());
+      const inTime = await isFulfilledWithin(systemClock, this.timeLimitMs, this.check());
       if (!inTime) throw new Error(`was not over after ${this.timeLimitMs} ms`);
       this.#outcome = () => undefined;
     } catch (error) {

@@ -13,7 +13,7 @@ const CHECK_INTERVAL_MS = 60_000;
 const WARNED_CHECK_INTERVAL_MS = 5_000;
 
 /** Warns in `health` before etcd's database is full. A full database refuses every write of every client. */
-export class DatabaseSize {
+export class DatabaseSizeMonitor {
   #checkedAt = -Infinity;
   #hasWarned = false;
 

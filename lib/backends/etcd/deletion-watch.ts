@@ -20,8 +20,8 @@ export class DeletionWatch {
   constructor(private readonly client: EtcdClient) {}
 
   /**
-   * Calls `wake` at most once: when a key may have been deleted since `fromRevision`, or when a key that is watched
-   * alone has changed.
+   * Calls `wake` at most once, when a key may have been deleted since `fromRevision`. For a single key, unlike a range,
+   * a write calls it as well.
    */
   watchDeletion(keys: WatchedKeys, fromRevision: bigint, wake: () => void): Watch {
     if (this.#stream?.isCurrent !== true) {

@@ -38,15 +38,18 @@ const REFUSAL_KINDS: Readonly<Partial<Record<EtcdStatus, 'passing' | 'final'>>> 
 };
 
 /**
- * Kinds of failure by code. A missing permission concerns all keys: the user needs the prefix, and the core tries
- * another key to find out.
+ * Kinds of failure by code; every other code is `refuses`. A missing permission is `refuses` too, because it concerns
+ * the whole prefix. The core finds out by requesting another key.
  */
 const FAILURE_KINDS: Readonly<Partial<Record<EtcdStatus, FailureKind>>> = {
   INVALID_ARGUMENT: 'value',
   FAILED_PRECONDITION: 'elsewhere',
 };
 
-/** Messages with the code of a wrong value that are about the token and the credentials of this process. */
+/**
+ * Messages about the token and the credentials of this process. etcd sends them with `INVALID_ARGUMENT`, the code of a
+ * wrong value.
+ */
 const OLD_TOKEN_MESSAGE = 'revision of auth store is old';
 const CREDENTIAL_MESSAGES = [OLD_TOKEN_MESSAGE, 'authentication failed', 'user name is empty'];
 

@@ -1,18 +1,22 @@
 import type { LeaseAttempt } from '../../core/index.js';
 import { QueueEntry, refusalOf, type Wake } from './queue-entry.js';
-import type { Condition, KeyValue, RangeEdge } from './transport/messages.js';
+import type { Condition, KeyValue, OldestOrYoungestKey } from './transport/messages.js';
 
 /** Entry that claims the whole lock, and so waits for the end of its predecessor. A release wakes one waiter. */
 export class ExclusiveEntry extends QueueEntry {
   /** Sends one request, even for a lock that is free. A caller that does not wait never stands behind others. */
   protected async enterQueue(wake: Wake): Promise<LeaseAttempt> {
-    const { names } = this.settings;
-    const { lease, epoch } = this.session;
+    const { names } = this.context;
+    const { lease, sessionKeyRevision } = this.session;
     const [queue, sessionName] = [names.queueRange(this.key), names.sessionName(lease)];
-    const oldest: RangeEdge = { ...queue, which: 'oldest' };
+    const oldest: OldestOrYoungestKey = { ...queue, which: 'oldest' };
     const emptyQueue: Condition = { ...queue, createdAt: 0n };
     const { results, revision, succeeded } = await this.transactCreation({
-      when: [{ key: this.name, createdAt: 0n }, { key: sessionName, modifiedAt: epoch }, ...(wake ? [] : [emptyQueue])],
+      when: [
+        { key: this.name, createdAt: 0n },
+        { key: sessionName, modifiedAt: sessionKeyRevision },
+        ...(wake ? [] : [emptyQueue]),
+      ],
       steps: [
         { get: oldest },
         { get: { ...queue, which: 'youngest' } },
@@ -33,12 +37,12 @@ export class ExclusiveEntry extends QueueEntry {
       return this.checkPosition(ownEntry.createdAt, wake);
     }
     if (first && !wake) return refusalOf(first);
-    this.session.epoch = sessionKey?.modifiedAt ?? 0n;
+    this.session.sessionKeyRevision = sessionKey?.modifiedAt ?? 0n;
     return this.enterQueue(wake);
   }
 
   protected async checkPosition(createdAt: bigint, wake: Wake): Promise<LeaseAttempt> {
-    const { client, names } = this.settings;
+    const { client, names } = this.context;
     const queue = names.queueRange(this.key);
     const { results, revision } = await client.transact({
       steps: [

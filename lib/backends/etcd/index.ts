@@ -2,7 +2,7 @@ import { type BackendFactory, LockBackend } from '../../core/index.js';
 import { EtcdLeaseStore } from './lease-store.js';
 import { type EtcdOptions, resolveEtcdOptions } from './options.js';
 
-export { type Credentials, type Given } from '../../core/index.js';
+export { type Credentials, type ValueOrGetter } from '../../core/index.js';
 export { type EtcdOptions, type EtcdTls } from './options.js';
 
 /**

@@ -10,7 +10,7 @@ import {
   packHolder,
   SessionEntries,
 } from '../../core/index.js';
-import { DatabaseSize } from './database-size.js';
+import { DatabaseSizeMonitor } from './database-size.js';
 import { DeletionWatch } from './deletion-watch.js';
 import { EtcdClient } from './transport/client.js';
 import { EtcdError, isFinal, isDatabaseFull } from './error.js';
@@ -34,7 +34,7 @@ export class EtcdLeaseStore implements LeaseStore {
   /** Limit of the claims to a key: one response lists all of them. */
   readonly traits = { endsWith: 'session', maxPermits: 1_000 } as const;
   readonly #context: QueueEntryContext;
-  readonly #databaseSize: DatabaseSize;
+  readonly #databaseSizeMonitor: DatabaseSizeMonitor;
   readonly #stopPolling: () => void;
   readonly #entries = new SessionEntries<EtcdSession, QueueEntry>();
   #session: EtcdSession | undefined;
@@ -45,7 +45,7 @@ export class EtcdLeaseStore implements LeaseStore {
     const client = new EtcdClient(options);
     const names = new EtcdLockNames(options.prefix);
     this.#context = { client, names, watch: new DeletionWatch(client) };
-    this.#databaseSize = new DatabaseSize(client);
+    this.#databaseSizeMonitor = new DatabaseSizeMonitor(client);
     this.#stopPolling = pollWhileDown(client, names.sessionName(0n));
   }
 
@@ -66,17 +66,17 @@ export class EtcdLeaseStore implements LeaseStore {
   async tryAcquire(key: string, owner: string, _ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     try {
       const attempt = await retryOnStaleConnection(() => this.#attempt(key, owner, metadata));
-      this.#databaseSize.checkIfDue();
+      this.#databaseSizeMonitor.checkIfDue();
       return attempt;
     } catch (error) {
-      if (isDatabaseFull(error)) await this.#databaseSize.check();
+      if (isDatabaseFull(error)) await this.#databaseSizeMonitor.check();
       if (!isFinal(error)) throw error;
       throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
     }
   }
 
   async renew(_key: string, owner: string): Promise<boolean> {
-    return (await this.#entries.get(owner)?.isHeld()) ?? false;
+    return (await this.#entries.get(owner)?.renew()) ?? false;
   }
 
   async release(_key: string, owner: string): Promise<boolean> {
@@ -151,7 +151,7 @@ export class EtcdLeaseStore implements LeaseStore {
   async #openSession(): Promise<EtcdSession> {
     const { client, names } = this.#context;
     await this.#endSession();
-    this.#session = await EtcdSession.grant(client, names, this.options.sessionTtlMs);
+    this.#session = await EtcdSession.open(client, names, this.options.sessionTtlMs);
     return this.#session;
   }
 
@@ -159,7 +159,7 @@ export class EtcdLeaseStore implements LeaseStore {
   async #endSession(): Promise<void> {
     const session = this.#session;
     this.#session = undefined;
-    if (session && !session.leaseEnd.aborted) await session.revoke().catch(() => undefined);
+    if (session && !session.endSignal.aborted) await session.revoke().catch(() => undefined);
   }
 }
 

@@ -5,7 +5,7 @@ import {
   assertOptions,
   assertText,
   type Credentials,
-  type Given,
+  type ValueOrGetter,
   refuseOption,
 } from '../../core/index.js';
 
@@ -21,7 +21,7 @@ export interface EtcdOptions {
   /**
    * User of etcd. Not needed where a client certificate names the user. A function is called for each authentication.
    */
-  readonly credentials?: Given<Credentials>;
+  readonly credentials?: ValueOrGetter<Credentials>;
   /**
    * TLS options for `https` endpoints. Not needed where Node knows the authority that signed the certificate. A
    * function is called for each new connection, for certificates that are renewed while the process runs.

@@ -41,7 +41,7 @@ export abstract class QueueEntry {
   #watched: (WatchTarget & { readonly watch: Watch; readonly sessionEnd: AbortListener }) | undefined;
 
   constructor(
-    protected readonly settings: QueueEntryContext,
+    protected readonly context: QueueEntryContext,
     readonly session: EtcdSession,
     protected readonly key: string,
     protected readonly value: string,
@@ -56,14 +56,14 @@ export abstract class QueueEntry {
   }
 
   /** Returns whether the owner holds the lock, for a whole TTL from this call on. */
-  async isHeld(): Promise<boolean> {
-    return this.createdAt !== undefined && this.session.hasKey(this.name, this.createdAt);
+  async renew(): Promise<boolean> {
+    return this.createdAt !== undefined && this.session.confirmKey(this.name, this.createdAt);
   }
 
   /** Releases the lock, or leaves the queue. Returns whether the owner held the lock. */
   async release(): Promise<boolean> {
     this.unwatch();
-    if (this.session.leaseEnd.aborted) return false;
+    if (this.session.endSignal.aborted) return false;
     const isDeleted = await (this.#isCreationInDoubt ? this.#deleteInDoubt() : this.#delete());
     return isDeleted && this.#wasGranted;
   }
@@ -80,9 +80,9 @@ export abstract class QueueEntry {
   }
 
   protected async grant(createdAt: bigint, tokenOrigin: KeyValue | undefined): Promise<LeaseAttempt> {
-    const { client, names } = this.settings;
+    const { client, names } = this.context;
     const fencingToken = await toFencingToken(createdAt, tokenOrigin, names.tokenOriginName, client);
-    const { ttlMs, heartbeatSentAt: sentAt, leaseEnd: revoked } = this.session;
+    const { ttlMs, heartbeatSentAt: sentAt, endSignal: revoked } = this.session;
     this.#wasGranted = true;
     return { acquired: true, fencingToken, ttlMs, sentAt, revoked };
   }
@@ -94,15 +94,15 @@ export abstract class QueueEntry {
     const isWatched = watched?.createdAt === createdAt && watched.keys.key === keys.key && watched.watch.isCurrent();
     if (!wake || !isWatched) this.unwatch();
     if (wake && !isWatched) {
-      const watch = this.settings.watch.watchDeletion(keys, revision + 1n, wake);
-      this.#watched = { ...target, watch, sessionEnd: new AbortListener(this.session.leaseEnd, wake) };
+      const watch = this.context.watch.watchDeletion(keys, revision + 1n, wake);
+      this.#watched = { ...target, watch, sessionEnd: new AbortListener(this.session.endSignal, wake) };
     }
     return refusalOf(first);
   }
 
   protected async transactCreation(request: Transaction): Promise<Outcome> {
     try {
-      return await this.settings.client.transact(request);
+      return await this.context.client.transact(request);
     } catch (error) {
       if (!isRefusal(error)) this.#isCreationInDoubt = true;
       this.#endSessionWithoutLease(error);
@@ -111,7 +111,7 @@ export abstract class QueueEntry {
   }
 
   async #delete(): Promise<boolean> {
-    const [{ client }, createdAt] = [this.settings, this.createdAt];
+    const [{ client }, createdAt] = [this.context, this.createdAt];
     const isDeleted =
       createdAt !== undefined &&
       (await client.transact({ when: [{ key: this.name, createdAt }], steps: [{ remove: this.name }] })).succeeded;
@@ -120,16 +120,16 @@ export abstract class QueueEntry {
   }
 
   async #deleteInDoubt(): Promise<boolean> {
-    const { client, names } = this.settings;
+    const { client, names } = this.context;
     const { lease } = this.session;
     try {
       const putSessionKey = { put: names.sessionName(lease), value: '', lease };
       const { revision } = await client.transact({ steps: [{ remove: this.name }, putSessionKey] });
-      if (revision > this.session.epoch) this.session.epoch = revision;
+      if (revision > this.session.sessionKeyRevision) this.session.sessionKeyRevision = revision;
       return true;
     } catch (error) {
       this.#endSessionWithoutLease(error);
-      if (this.session.leaseEnd.aborted) return false;
+      if (this.session.endSignal.aborted) return false;
       // A full server creates nothing any more, so a deletion alone is enough.
       if (!isDatabaseFull(error)) throw error;
       await client.transact({ steps: [{ remove: this.name }] });

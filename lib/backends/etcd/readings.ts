@@ -1,6 +1,6 @@
 import {
-  claimOf,
-  holdsByIndex,
+  claimOfOwner,
+  isHolderByIndex,
   isExclusive,
   type KeyWaiter,
   type LeaseState,
@@ -21,14 +21,14 @@ export async function readState({ client, names }: QueueAccess, key: string): Pr
     { ...names.queueRange(key), limit: 2 * MAX_WAITERS, by: 'age' },
     { key: tokenOriginName, end: `${tokenOriginName}\0`, limit: 1, by: 'age' },
   );
-  const isHolding = findHolding(entries);
-  const waiting = entries.filter((_, index) => !isHolding[index]);
+  const isHolderAtIndex = findHoldersByIndex(entries);
+  const waiting = entries.filter((_, index) => !isHolderAtIndex[index]);
   const waiters = waiting.slice(0, MAX_WAITERS).map(describeOwner);
   const tokenOrigin = /^\d{1,16}$/u.test(tokenOriginEntry?.value ?? '')
     ? BigInt(tokenOriginEntry?.value ?? '')
     : undefined;
   const holders = entries
-    .filter((_, index) => isHolding[index])
+    .filter((_, index) => isHolderAtIndex[index])
     .map((entry) => ({
       ...describeOwner(entry),
       ...(tokenOrigin === undefined ? {} : { fencingToken: tokenOrigin + entry.createdAt }),
@@ -50,13 +50,13 @@ export async function readHolderEntry(
     return results.find((entry) => entry !== undefined && isOwnersEntry(entry));
   }
   const [entries = []] = await client.list({ ...queue, by: 'age' });
-  const isHolding = findHolding(entries);
-  return entries.find((entry, index) => isHolding[index] && isOwnersEntry(entry));
+  const isHolderAtIndex = findHoldersByIndex(entries);
+  return entries.find((entry, index) => isHolderAtIndex[index] && isOwnersEntry(entry));
 }
 
 /** Returns for each entry of a queue, by its index, whether it holds the key. */
-function findHolding(entries: readonly KeyValue[]): boolean[] {
-  return holdsByIndex(entries.map(({ key }) => claimOf(key)));
+function findHoldersByIndex(entries: readonly KeyValue[]): boolean[] {
+  return isHolderByIndex(entries.map(({ key }) => claimOfOwner(key)));
 }
 
 /** Returns the start of the value of an owner's entry. */

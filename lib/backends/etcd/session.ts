@@ -1,4 +1,4 @@
-import { type Clock, Semaphore, systemClock, type Timer, trustedUntil } from '../../core/index.js';
+import { type Clock, Semaphore, systemClock, type Timer, getEndOfTrust } from '../../core/index.js';
 import type { EtcdClient } from './transport/client.js';
 import type { EtcdLockNames } from './lock-names.js';
 import { METHOD } from './transport/messages.js';
@@ -28,8 +28,8 @@ export class EtcdSession {
    * Revision of the session's own key, by which etcd detects late requests of this process: see `QueueEntry`. 0 without
    * that key.
    */
-  epoch = 0n;
-  readonly #leaseEnd = new AbortController();
+  sessionKeyRevision = 0n;
+  readonly #endController = new AbortController();
   readonly #takenNames = new Set<string>();
   #keyChecks: KeyCheck[] = [];
   #isSendingHeartbeat = false;
@@ -53,7 +53,7 @@ export class EtcdSession {
     this.#scheduleHeartbeat(heartbeatSentAt + ttlMs / 3 - clock.now());
   }
 
-  static async grant(
+  static async open(
     client: EtcdClient,
     names: EtcdLockNames,
     ttlMs: number,
@@ -65,13 +65,13 @@ export class EtcdSession {
   }
 
   /** Signal that aborts when the server answers that the lease is gone, and all its keys with it. */
-  get leaseEnd(): AbortSignal {
-    return this.#leaseEnd.signal;
+  get endSignal(): AbortSignal {
+    return this.#endController.signal;
   }
 
   /** Whether the lease has ended, or may not be trusted any more. */
   get isOver(): boolean {
-    return this.leaseEnd.aborted || this.clock.now() >= trustedUntil(this.heartbeatSentAt, this.ttlMs);
+    return this.endSignal.aborted || this.clock.now() >= getEndOfTrust(this.heartbeatSentAt, this.ttlMs);
   }
 
   /**
@@ -96,7 +96,7 @@ export class EtcdSession {
 
   /** Ends the session, because the server knows no such lease. */
   end(): void {
-    this.#leaseEnd.abort();
+    this.#endController.abort();
     this.stop();
   }
 
@@ -104,7 +104,7 @@ export class EtcdSession {
     this.#heartbeatTimer?.cancel();
     this.#stopHealthListener();
     for (const { resolve, reject } of this.#keyChecks.splice(0)) {
-      if (this.leaseEnd.aborted) resolve(false);
+      if (this.endSignal.aborted) resolve(false);
       // The session has ended by the clock or by `stop`: the server has not answered that a key is gone.
       else reject(new Error('the session is over'));
     }
@@ -119,7 +119,7 @@ export class EtcdSession {
    * Returns whether `name` is still the key that was created at this revision, in a session with its whole TTL from
    * this call on.
    */
-  hasKey(name: string, createdAt: bigint): Promise<boolean> {
+  confirmKey(name: string, createdAt: bigint): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.#keyChecks.push({ name, createdAt, resolve, reject });
       // One heartbeat answers all checks of one event loop iteration.
@@ -128,7 +128,7 @@ export class EtcdSession {
   }
 
   #scheduleHeartbeat(delayMs: number): void {
-    if (this.leaseEnd.aborted) return;
+    if (this.endSignal.aborted) return;
     this.#heartbeatTimer?.cancel();
     this.#heartbeatTimer = this.clock.schedule(delayMs, () => void this.#sendHeartbeat(), { background: true });
   }
@@ -146,7 +146,7 @@ export class EtcdSession {
       this.heartbeatSentAt = sentAt;
       this.#scheduleHeartbeat(sentAt + this.ttlMs / 3 - this.clock.now());
       for (const { name, createdAt, resolve } of keyChecks)
-        resolve(!this.leaseEnd.aborted && reading.revisions.get(name) === createdAt);
+        resolve(!this.endSignal.aborted && reading.revisions.get(name) === createdAt);
     } catch (error) {
       this.#scheduleHeartbeat(this.ttlMs / 20);
       for (const { reject } of keyChecks) reject(error);

@@ -1,4 +1,4 @@
-import { type Credentials, type Given, resolveGiven } from '../../core/index.js';
+import { type Credentials, type ValueOrGetter, getPresentValue } from '../../core/index.js';
 import { MemcachedError, unexpectedReplyError } from './error.js';
 import { areMemcachedCredentials } from './options.js';
 import type { MemcachedConnection } from './transport/connection.js';
@@ -15,14 +15,14 @@ const UNAUTHENTICATED_REPLY = 'CLIENT_ERROR unauthenticated';
  */
 export async function authenticate(
   connection: MemcachedConnection,
-  credentials: Given<Credentials> | undefined,
+  credentials: ValueOrGetter<Credentials> | undefined,
   timeoutMs: number,
 ): Promise<void> {
   const [isAuthenticated] = await connection.exchange(VERSION_COMMAND);
   if (isAuthenticated) return;
   if (credentials === undefined)
     throw refusalError('CLIENT_ERROR whoever has no credentials: see the option "credentials"');
-  const currentCredentials = await resolveGiven('credentials', credentials, timeoutMs);
+  const currentCredentials = await getPresentValue('credentials', credentials, timeoutMs);
   if (!areMemcachedCredentials(currentCredentials))
     throw new MemcachedError('refused', 'the credentials are not { username, password }, without blanks');
   const text = `${currentCredentials.username} ${currentCredentials.password}`;

@@ -9,7 +9,7 @@ import {
 import type { StoredItem } from './dialect.js';
 import { itemNames } from './item-names.js';
 import { readKeyHolder } from './lease-value.js';
-import type { MemcachedRing } from './ring.js';
+import type { MemcachedServers } from './servers.js';
 import type { VerifiedConnection } from './verified-connection.js';
 
 /** Version of an item, or its absence, as one connection read it: a cas unique is valid on that connection only. */
@@ -21,20 +21,20 @@ interface ItemVersion {
 /** Prefix of an item that is a line of claims. No owner begins with it, so every other request finds the key held. */
 const LINE_PREFIX = '|';
 
-export function isLine(value: string): boolean {
+export function isClaimLine(value: string): boolean {
   return value.startsWith(LINE_PREFIX);
 }
 
 /** Line of claims to a key, stored in the item that an exclusive lease would use. */
 export class ClaimCell implements LineCell<ItemVersion> {
   constructor(
-    private readonly ring: MemcachedRing,
+    private readonly servers: MemcachedServers,
     private readonly prefix: string,
   ) {}
 
   read(key: string, mayNeedToken: boolean): Promise<CellReading<ItemVersion>> {
     const names = itemNames(this.prefix, key);
-    return this.ring.getNode(key).run(async (connection) => {
+    return this.servers.getNode(key).run(async (connection) => {
       const { dialect, clock } = connection;
       const firstToken = clock.microsecondsAt(systemClock.now());
       const [item, nextToken] = await Promise.all([
@@ -44,18 +44,19 @@ export class ClaimCell implements LineCell<ItemVersion> {
       // The lower bound of the server's time keeps the line from ending a claim too early.
       const { nowMs: now, aheadMs } = clock.boundsAt(systemClock.now());
       const value = item?.value ?? '';
-      const emptyReading = { now, aheadMs, nextToken, place: { connection, item } };
-      if (value === '' || isLine(value)) return { ...emptyReading, line: unpackLine(value.slice(LINE_PREFIX.length)) };
+      const commonFields = { now, aheadMs, nextToken, version: { connection, item } };
+      if (value === '' || isClaimLine(value))
+        return { ...commonFields, line: unpackLine(value.slice(LINE_PREFIX.length)) };
       const { owner, leftMs = null, ...holder } = readKeyHolder(value, clock.microsecondsAt(systemClock.now()));
       const { host, pid } = holder;
       const holderField = host === undefined || pid === undefined ? {} : { holder: { ...holder, host, pid } };
-      return { ...emptyReading, line: [], lease: { owner, leftMs, ...holderField } };
+      return { ...commonFields, line: [], lease: { owner, leftMs, ...holderField } };
     });
   }
 
   swap(key: string, { connection: readingConnection, item }: ItemVersion, { line }: CellUpdate): Promise<boolean> {
     const names = itemNames(this.prefix, key);
-    return this.ring.getNode(key).run(async (connection) => {
+    return this.servers.getNode(key).run(async (connection) => {
       const { dialect, clock } = connection;
       if (connection !== readingConnection) return false;
       if (line.length === 0) return item === null || dialect.deleteItem(names.lease, item.cas);
@@ -64,7 +65,7 @@ export class ClaimCell implements LineCell<ItemVersion> {
       const leftMs = Math.max(...line.map(({ until }) => until)) - nowMs;
       const exptime = clock.exptimeAfter(leftMs, systemClock.now());
       if (item === null) return (await dialect.addItem(names.lease, value, exptime)).isAdded;
-      return (await dialect.renewLease({ names, value, exptime }, item.cas))?.value === value;
+      return (await dialect.replaceItem({ names, value, exptime }, item.cas))?.value === value;
     });
   }
 }

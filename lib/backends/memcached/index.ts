@@ -1,10 +1,10 @@
 import { type BackendFactory, LockBackend } from '../../core/index.js';
 import { MemcachedLeaseStore } from './lease-store.js';
 import { type MemcachedOptions, resolveMemcachedOptions } from './options.js';
-import { MemcachedRing } from './ring.js';
+import { MemcachedServers } from './servers.js';
 
 export { type MemcachedErrorKind, MemcachedError } from './error.js';
-export { type Credentials, type Given } from '../../core/index.js';
+export { type Credentials, type ValueOrGetter } from '../../core/index.js';
 export { type MemcachedOptions, type MemcachedProtocol } from './options.js';
 
 /**
@@ -19,5 +19,5 @@ export { type MemcachedOptions, type MemcachedProtocol } from './options.js';
 export function memcached(options: MemcachedOptions): BackendFactory {
   const resolved = resolveMemcachedOptions(options);
   const { prefix, patienceMs } = resolved;
-  return () => new LockBackend(new MemcachedLeaseStore(new MemcachedRing(resolved), prefix), { patienceMs });
+  return () => new LockBackend(new MemcachedLeaseStore(new MemcachedServers(resolved), prefix), { patienceMs });
 }

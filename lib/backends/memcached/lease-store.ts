@@ -8,12 +8,12 @@ import {
   type LeaseStore,
   systemClock,
 } from '../../core/index.js';
-import { ClaimCell, isLine } from './claim-cell.js';
+import { ClaimCell, isClaimLine } from './claim-cell.js';
 import type { StoredItem } from './dialect.js';
 import { type ItemNames, itemNames } from './item-names.js';
 import { replaceExptime, readHolder, isLeaseOf, readKeyHolder, packLease } from './lease-value.js';
 import { MemcachedError } from './error.js';
-import type { MemcachedRing } from './ring.js';
+import type { MemcachedServers } from './servers.js';
 import type { VerifiedConnection } from './verified-connection.js';
 
 interface LeaseRequest {
@@ -55,14 +55,14 @@ export class MemcachedLeaseStore implements LeaseStore {
   readonly #claims;
 
   constructor(
-    private readonly ring: MemcachedRing,
+    private readonly servers: MemcachedServers,
     private readonly prefix: string,
   ) {
-    this.#claims = new ClaimLeases(new ClaimCell(ring, prefix));
+    this.#claims = new ClaimLeases(new ClaimCell(servers, prefix));
   }
 
   start(): Promise<void> {
-    return this.ring.start();
+    return this.servers.start();
   }
 
   async tryAcquire(
@@ -72,12 +72,12 @@ export class MemcachedLeaseStore implements LeaseStore {
     metadata: HolderMetadata,
     asker?: Asker,
   ): Promise<LeaseAttempt> {
-    await this.ring.assertSameServerList();
+    await this.servers.assertSameServerList();
     if (!this.#claims.has(owner)) {
       const names = itemNames(this.prefix, key);
       const acquire = (connection: VerifiedConnection) => this.#acquire(connection, names, { owner, ttlMs, metadata });
-      const outcome = await this.ring.getNode(key).run(acquire, () => this.#markInDoubt(owner, ttlMs));
-      if (outcome !== 'is a line') return outcome;
+      const outcome = await this.servers.getNode(key).run(acquire, () => this.#markInDoubt(owner, ttlMs));
+      if (outcome !== 'claim-line') return outcome;
     }
     const waits = asker !== undefined && !asker.deadline.passed;
     try {
@@ -91,7 +91,7 @@ export class MemcachedLeaseStore implements LeaseStore {
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     if (this.#claims.has(owner)) return this.#claims.renew(key, owner, ttlMs);
     const names = itemNames(this.prefix, key);
-    return this.ring.getNode(key).run((connection) => this.#renew(connection, names, owner, ttlMs));
+    return this.servers.getNode(key).run((connection) => this.#renew(connection, names, owner, ttlMs));
   }
 
   async release(key: string, owner: string): Promise<boolean> {
@@ -104,31 +104,31 @@ export class MemcachedLeaseStore implements LeaseStore {
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    const isHeld = await this.#read(key, (value) => (isLine(value) ? undefined : isLeaseOf(value, owner)));
+    const isHeld = await this.#read(key, (value) => (isClaimLine(value) ? undefined : isLeaseOf(value, owner)));
     return isHeld ?? this.#claims.isHeldBy(key, owner);
   }
 
   /** Tells no fencing token: refused requests also increment the counter. */
   async look(key: string): Promise<LeaseState> {
     const state = await this.#read(key, (value, { clock }) => {
-      if (isLine(value)) return undefined;
+      if (isClaimLine(value)) return undefined;
       return value === '' ? {} : { holder: readKeyHolder(value, clock.microsecondsAt(systemClock.now())) };
     });
     return state ?? (await this.#claims.look(key)) ?? {};
   }
 
   async close(): Promise<void> {
-    this.ring.close();
+    this.servers.close();
   }
 
   get health(): HealthSource {
-    return this.ring.health;
+    return this.servers.health;
   }
 
   /** @param interpret reads the value of the key's item, which is empty where there is none */
   #read<T>(key: string, interpret: (value: string, connection: VerifiedConnection) => T): Promise<T> {
     const { lease } = itemNames(this.prefix, key);
-    return this.ring.getNode(key).run(async (connection) => {
+    return this.servers.getNode(key).run(async (connection) => {
       const item = await connection.dialect.getItem(lease);
       return interpret(item?.value ?? '', connection);
     });
@@ -137,8 +137,8 @@ export class MemcachedLeaseStore implements LeaseStore {
   async #release(key: string, owner: string): Promise<boolean> {
     if (this.#claims.has(owner)) return this.#claims.release(key, owner);
     const { lease } = itemNames(this.prefix, key);
-    const outcome = await this.ring.getNode(key).run((connection) => release(connection, lease, owner));
-    return outcome === 'is a line' ? this.#claims.release(key, owner) : outcome;
+    const outcome = await this.servers.getNode(key).run((connection) => deleteLeaseOf(connection, lease, owner));
+    return outcome === 'claim-line' ? this.#claims.release(key, owner) : outcome;
   }
 
   #markInDoubt(owner: string, ttlMs: number): void {
@@ -150,7 +150,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     connection: VerifiedConnection,
     names: ItemNames,
     request: LeaseRequest,
-  ): Promise<LeaseAttempt | 'is a line'> {
+  ): Promise<LeaseAttempt | 'claim-line'> {
     const { owner, ttlMs, metadata } = request;
     const sentAt = systemClock.now();
     const firstToken = connection.clock.microsecondsAt(sentAt);
@@ -161,45 +161,49 @@ export class MemcachedLeaseStore implements LeaseStore {
       if (isAdded) throw new MemcachedError('refused', 'the server did not keep the lease that it had stored');
       return { acquired: false, retryAfterMs: 0 };
     }
-    if (isLine(item.value)) return 'is a line';
+    if (isClaimLine(item.value)) return 'claim-line';
     if (!isLeaseOf(item.value, owner)) return refusalFor(item);
-    connection.leases.set(owner, item);
+    connection.leaseItems.set(owner, item);
     if (isAdded && item.value === value) {
       assertKeptLongEnough(connection, item, ttlMs - (systemClock.now() - sentAt));
-      return { acquired: true, fencingToken: checkToken(token, firstToken) };
+      return { acquired: true, fencingToken: requirePlausibleToken(token, firstToken) };
     }
     // The reply to an earlier request was lost: that lease may expire sooner, and its token may be outdated.
     if (!(await this.#renew(connection, names, owner, ttlMs))) return { acquired: false, retryAfterMs: 0 };
     return {
       acquired: true,
-      fencingToken: checkToken(await connection.dialect.incrementCounter(names, firstToken), firstToken),
+      fencingToken: requirePlausibleToken(await connection.dialect.incrementCounter(names, firstToken), firstToken),
     };
   }
 
   async #renew(connection: VerifiedConnection, names: ItemNames, owner: string, ttlMs: number): Promise<boolean> {
-    let item: StoredItem | null = connection.leases.get(owner) ?? (await connection.dialect.getItem(names.lease));
+    let item: StoredItem | null = connection.leaseItems.get(owner) ?? (await connection.dialect.getItem(names.lease));
     for (let readings = 0; item !== null && isLeaseOf(item.value, owner); readings += 1) {
       if (readings === MAX_READINGS) throw changingLeaseError();
       const sentAt = systemClock.now();
       const exptime = connection.clock.exptimeAfter(ttlMs, sentAt);
       const value = replaceExptime(item.value, owner, exptime);
-      item = await connection.dialect.renewLease({ names, value, exptime }, item.cas);
+      item = await connection.dialect.replaceItem({ names, value, exptime }, item.cas);
       if (item?.value !== value) continue;
-      connection.leases.set(owner, item);
+      connection.leaseItems.set(owner, item);
       assertKeptLongEnough(connection, item, ttlMs - (systemClock.now() - sentAt));
       return true;
     }
-    connection.leases.delete(owner);
+    connection.leaseItems.delete(owner);
     return false;
   }
 }
 
-async function release(connection: VerifiedConnection, lease: string, owner: string): Promise<boolean | 'is a line'> {
-  let item: StoredItem | null | undefined = connection.leases.get(owner);
-  connection.leases.delete(owner);
+async function deleteLeaseOf(
+  connection: VerifiedConnection,
+  lease: string,
+  owner: string,
+): Promise<boolean | 'claim-line'> {
+  let item: StoredItem | null | undefined = connection.leaseItems.get(owner);
+  connection.leaseItems.delete(owner);
   for (let readings = 0; readings < MAX_READINGS; readings += 1) {
     item ??= await connection.dialect.getItem(lease);
-    if (item !== null && isLine(item.value)) return 'is a line';
+    if (item !== null && isClaimLine(item.value)) return 'claim-line';
     if (item === null || !isLeaseOf(item.value, owner)) return false;
     if (await connection.dialect.deleteItem(lease, item.cas)) return true;
     item = null;
@@ -223,7 +227,7 @@ function assertKeptLongEnough(
   throw new MemcachedError('refused', `the server would keep the lease for ${remainingS} s only`);
 }
 
-function checkToken(token: bigint, timeUs: bigint): bigint {
+function requirePlausibleToken(token: bigint, timeUs: bigint): bigint {
   if (token > timeUs - MAX_TOKEN_DISTANCE_US && token < timeUs + MAX_TOKEN_DISTANCE_US) return token;
   throw new MemcachedError(
     'refused',

@@ -47,11 +47,11 @@ export class MemcachedNode {
     try {
       return await runOn(connection, work);
     } catch (error) {
-      if (!(error instanceof MemcachedError)) throw this.#toNamedError(error);
+      if (!(error instanceof MemcachedError)) throw this.#toErrorWithServerName(error);
       const isRequestLost = error.kind === 'unknown';
       if (isRequestLost) onLostRequest();
       const wasIdle = isRequestLost && connection.transport.heardAt <= startedAt - this.options.requestTimeoutMs;
-      if (error.kind !== 'not-sent' && !wasIdle) throw this.#toNamedError(error);
+      if (error.kind !== 'not-sent' && !wasIdle) throw this.#toErrorWithServerName(error);
       return await this.#runAgain(work, onLostRequest, isRequestLost);
     }
   }
@@ -77,7 +77,7 @@ export class MemcachedNode {
       return await runOn(this.#connection ?? (await this.#open()), work);
     } catch (error) {
       if (error instanceof MemcachedError && error.kind === 'unknown') onLostRequest();
-      throw this.#toNamedError(error, isRequestLost ? 'unknown' : undefined);
+      throw this.#toErrorWithServerName(error, isRequestLost ? 'unknown' : undefined);
     }
   }
 
@@ -102,7 +102,7 @@ export class MemcachedNode {
       this.#report(undefined);
       return connection;
     } catch (error) {
-      const failure = this.#toNamedError(error, 'not-sent');
+      const failure = this.#toErrorWithServerName(error, 'not-sent');
       this.#failures += 1;
       const pauseMs =
         Math.min(MIN_RETRY_PAUSE_MS * 2 ** this.#failures, MAX_RETRY_PAUSE_MS) + randomInt(MIN_RETRY_PAUSE_MS);
@@ -116,7 +116,7 @@ export class MemcachedNode {
   #onLost(error: MemcachedError): void {
     this.#connection = undefined;
     if (this.#isClosed) return;
-    this.#report(this.#toNamedError(error));
+    this.#report(this.#toErrorWithServerName(error));
     this.#retryAllowedAt = -Infinity;
     this.#scheduleRetry(MIN_RETRY_PAUSE_MS);
   }
@@ -135,7 +135,7 @@ export class MemcachedNode {
     this.onChange();
   }
 
-  #toNamedError(error: unknown, kind?: MemcachedErrorKind): Error {
+  #toErrorWithServerName(error: unknown, kind?: MemcachedErrorKind): Error {
     if (isLockError(error)) return error;
     const failure = error instanceof MemcachedError ? error : new MemcachedError('unknown', errorText(error));
     const isNamed = failure.message.startsWith(`${this.name}: `);

@@ -6,7 +6,7 @@ import {
   assertOptions,
   assertText,
   type Credentials,
-  type Given,
+  type ValueOrGetter,
   refuseOption,
   shownOption,
 } from '../../core/index.js';
@@ -44,13 +44,13 @@ export interface MemcachedOptions {
    * each connection.
    * @default plain text
    */
-  readonly tls?: Given<ConnectionOptions>;
+  readonly tls?: ValueOrGetter<ConnectionOptions>;
   /**
    * User of a memcached that was started with `-Y`, its file of users. The credentials are sent as plain text, only to
    * a server that requires them: use `tls`. A function is called for each connection.
    * @default none
    */
-  readonly credentials?: Given<Credentials>;
+  readonly credentials?: ValueOrGetter<Credentials>;
 }
 
 export interface ServerAddress {
@@ -62,8 +62,8 @@ export interface ServerAddress {
 
 export interface ResolvedMemcachedOptions extends Required<Omit<MemcachedOptions, 'servers' | 'tls' | 'credentials'>> {
   readonly servers: readonly ServerAddress[];
-  readonly tls: Given<ConnectionOptions> | undefined;
-  readonly credentials: Given<Credentials> | undefined;
+  readonly tls: ValueOrGetter<ConnectionOptions> | undefined;
+  readonly credentials: ValueOrGetter<Credentials> | undefined;
 }
 
 /** Patterns of credentials: a blank ends the username on the wire, and a colon ends it in the file of users. */

@@ -6,7 +6,10 @@ import { MemcachedError } from './error.js';
  */
 const MAX_LAG_S = 2.5;
 
-/** Bounds of a date in seconds since 1970. A server reads a lower number as a duration, and has 32 bits for a date. */
+/**
+ * Bounds of a server's clock in seconds since 1970. Below the minimum, a server reads an exptime as a duration. The
+ * maximum leaves 30 days, the longest TTL, before the 32 bits of a date end.
+ */
 const MIN_DATE_S = 30 * 86_400;
 const MAX_DATE_S = 2 ** 31 - 1 - MIN_DATE_S;
 

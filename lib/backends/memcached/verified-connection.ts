@@ -14,7 +14,7 @@ import { MemcachedConnection, type MemcachedConnectionOptions } from './transpor
 export interface VerifiedConnectionOptions
   extends MemcachedConnectionOptions, Pick<ResolvedMemcachedOptions, 'credentials' | 'protocol' | 'prefix'> {
   /** Names of all servers over which keys are spread, in one text. */
-  readonly servers: string;
+  readonly serverListText: string;
 }
 
 /** Age in milliseconds after which the server's clock is read again, because the clocks drift apart. */
@@ -26,7 +26,7 @@ export class VerifiedConnection {
    * Items of the leases, by owner. Their cas uniques are valid on this connection only: a restarted server gives the
    * same ones again.
    */
-  readonly leases = new Map<string, StoredItem>();
+  readonly leaseItems = new Map<string, StoredItem>();
   #clockReading: Promise<void> | undefined;
 
   constructor(
@@ -95,13 +95,13 @@ async function connect(options: VerifiedConnectionOptions, protocol: 'meta' | 'c
 /** Throws when other processes use another list of servers. The first process stores its list. */
 async function assertSameServerList(
   dialect: MemcachedDialect,
-  { prefix, servers }: VerifiedConnectionOptions,
+  { prefix, serverListText }: VerifiedConnectionOptions,
 ): Promise<void> {
   const name = serverListName(prefix);
-  const { item } = await dialect.addItem(name, servers, 0);
-  if (item === null || item.value === servers) return;
+  const { item } = await dialect.addItem(name, serverListText, 0);
+  if (item === null || item.value === serverListText) return;
   throw new LockConfigurationError(
-    `another process looks for the locks of "${prefix}" on other servers: on ${item.value}; here they are ${servers}. ` +
+    `another process looks for the locks of "${prefix}" on other servers: on ${item.value}; here they are ${serverListText}. ` +
       `Stop all processes and delete "${name}" on every server, or use another prefix`,
     'servers',
   );

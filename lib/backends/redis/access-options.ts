@@ -1,5 +1,5 @@
 import type { ConnectionOptions } from 'node:tls';
-import { areCredentials, assertWhole, type Given, resolveGiven, refuseOption, shownOption } from '../../core/index.js';
+import { areCredentials, assertWhole, type ValueOrGetter, getPresentValue, refuseOption, shownOption } from '../../core/index.js';
 
 /** Options of `node:tls`; `true` stands for its defaults. */
 export type RedisTls = boolean | ConnectionOptions;
@@ -23,7 +23,7 @@ export interface RedisCredentials {
 /** Options for the login at a server. */
 export interface RedisLoginOptions {
   /** User and password that replace those in a `url`, or a function that is called for each connection. */
-  readonly credentials?: Given<RedisCredentials>;
+  readonly credentials?: ValueOrGetter<RedisCredentials>;
   /** Options for a `rediss://` url. `true` makes connections to a `redis://` url use TLS. */
   readonly tls?: RedisTls;
 }
@@ -53,13 +53,13 @@ const MAX_LOGIN_MS = 5_000;
 /** Returns the login by the option `credentials`; `defaultLogin` when it is not set. */
 export function createLoginSource(
   option: string,
-  credentials: Given<RedisCredentials> | undefined,
+  credentials: ValueOrGetter<RedisCredentials> | undefined,
   defaultLogin: Login = {},
 ): LoginSource {
   if (credentials === undefined) return defaultLogin;
   if (typeof credentials !== 'function') return pickLogin(credentials);
   return async () => {
-    const login = await resolveGiven(option, credentials, MAX_LOGIN_MS);
+    const login = await getPresentValue(option, credentials, MAX_LOGIN_MS);
     if (!isLogin(login)) throw new Error(`the function ${option} gave no { username, password } of texts`);
     return pickLogin(login);
   };
@@ -84,7 +84,7 @@ export function createSecretLoginSource({
 
 async function resolveSecret(option: string, secret: RedisSecret | undefined): Promise<string | undefined> {
   if (typeof secret !== 'function') return secret;
-  const { text } = await resolveGiven(option, async () => ({ text: await secret() }), MAX_LOGIN_MS);
+  const { text } = await getPresentValue(option, async () => ({ text: await secret() }), MAX_LOGIN_MS);
   if (typeof text !== 'string') throw new Error(`the function ${option} gave no text`);
   return text;
 }

@@ -4,7 +4,7 @@ import {
   assertOptions,
   assertText,
   assertWhole,
-  type Given,
+  type ValueOrGetter,
   refuseOption,
   shownOption,
 } from '../../core/index.js';
@@ -83,7 +83,7 @@ export interface RedisSentinelOptions extends RedisAccessOptions {
   /** @default 0 */
   readonly db?: number;
   /** User and password of the Sentinels, or a function that is called for each connection. */
-  readonly sentinelCredentials?: Given<RedisCredentials>;
+  readonly sentinelCredentials?: ValueOrGetter<RedisCredentials>;
   readonly sentinelTls?: RedisTls;
 }
 

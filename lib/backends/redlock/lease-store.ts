@@ -155,8 +155,8 @@ export class RedlockLeaseStore implements LeaseStore {
   async #connect(): Promise<QuorumCall<void>> {
     await Promise.all(this.nodes.map((node) => node.connection.startConnecting()));
     const call = new QuorumCall<void>(this.nodes);
-    const isSettled = (): boolean => call.isSettled;
-    return call.askAll((node) => node.connect(), isSettled);
+    const hasQuorumOrFailed = (): boolean => call.hasQuorumOrFailed;
+    return call.askAll((node) => node.connect(), hasQuorumOrFailed);
   }
 
   /**
@@ -189,7 +189,8 @@ export class RedlockLeaseStore implements LeaseStore {
     const call = new QuorumCall<boolean>(this.nodes);
     await call.askAll(
       (node) => (node.isDown ? releaseOn(node, leaseKey) : this.#trackInBackground(releaseOn(node, leaseKey))),
-      ({ isSettled, nodes }) => isSettled && !nodes.some((node) => node.hasTooManyReleases && call.isAwaiting(node)),
+      ({ hasQuorumOrFailed, nodes }) =>
+        hasQuorumOrFailed && !nodes.some((node) => node.hasTooManyReleases && call.isAwaiting(node)),
     );
     if (!call.hasQuorum) throw call.noQuorumError();
     return call.countAnswers((wasHeld) => wasHeld) > 0;
@@ -204,7 +205,7 @@ export class RedlockLeaseStore implements LeaseStore {
       const call = new QuorumCall<Vote>(this.nodes);
       await call.askAll((node) => node.requestVote(candidacy, proposal), isVoteDecided);
       const tally = new VoteTally(call, proposal, systemClock.now() - startedAt, this.settings);
-      const nowUs = tally.medianUs(this.#tokenClock.nowUs());
+      const nowUs = tally.medianClockUs(this.#tokenClock.nowUs());
       const nextProposal = tally.isWon || round === MAX_ROUNDS ? undefined : tally.nextProposal(nowUs);
       if (!nextProposal) return tally;
       this.#tokenClock.adjustTo(nowUs);

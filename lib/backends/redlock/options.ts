@@ -31,7 +31,7 @@ interface NodeOptions {
 }
 
 /** The nodes by one of the options, without the others. */
-type Only<Option extends keyof NodeOptions> = Pick<NodeOptions, Option> & {
+type ExclusiveNodeOption<Option extends keyof NodeOptions> = Pick<NodeOptions, Option> & {
   readonly [Other in Exclude<keyof NodeOptions, Option>]?: never;
 };
 
@@ -41,7 +41,8 @@ type Only<Option extends keyof NodeOptions> = Pick<NodeOptions, Option> & {
  * disconnected. Each server is a master without replicas. Their number should be odd.
  * @interface
  */
-export type RedlockOptions = CommonOptions & ((Only<'urls'> & RedisLoginOptions) | Only<'nodes'> | Only<'clients'>);
+export type RedlockOptions = CommonOptions &
+  ((ExclusiveNodeOption<'urls'> & RedisLoginOptions) | ExclusiveNodeOption<'nodes'> | ExclusiveNodeOption<'clients'>);
 
 export type RedlockSettings = Required<CommonOptions>;
 

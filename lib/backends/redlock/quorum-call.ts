@@ -39,7 +39,7 @@ export class QuorumCall<Answer> {
   }
 
   /** Whether a quorum has answered, or too many nodes have failed for one. */
-  get isSettled(): boolean {
+  get hasQuorumOrFailed(): boolean {
     return this.hasQuorum || this.failures.size > this.maxFailures;
   }
 

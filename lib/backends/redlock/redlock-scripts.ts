@@ -1,9 +1,9 @@
 import { redisScript } from '../redis/scripts/redis-script.js';
 
 /**
- * Time for which a token is kept after its lease, in addition to twice the skew. Later the node's clock alone makes tokens
- * grow. Redis measures this time by the same clock, and keeps the token for longer if the clock is set back. On other
- * servers tokens grow unless the clock is set back by more than this time.
+ * Time for which a token is kept after its lease, in addition to twice the skew. Afterwards the node's clock alone
+ * makes tokens grow. Redis measures this time by that clock, so that a clock set back keeps the token for longer. A
+ * compatible server that measures it otherwise needs a clock that is never set back by more than this time.
  */
 const FENCE_TTL_MS = 3_600_000;
 

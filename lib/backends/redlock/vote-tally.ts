@@ -6,7 +6,7 @@ import type { RedlockNode, Vote } from './redlock-node.js';
 import { findSoonestToken, type Proposal, type TokenWindow } from './token-clock.js';
 
 /** Maximum back-off after a split vote, as a multiple of the vote's duration. */
-const MAX_BACK_OFF_VOTES = 4;
+const MAX_BACK_OFF_FACTOR = 4;
 /** Constant part of the maximum back-off, for fast networks. */
 const BACK_OFF_BASE_MS = 10;
 
@@ -19,7 +19,7 @@ export class VoteTally {
   readonly #refusedVotes: readonly (readonly [RedlockNode, RefusedVote])[];
   readonly #heldVotes: readonly HeldVote[];
   readonly #failedCount: number;
-  readonly #isGrantedByFirstNode: boolean;
+  readonly #isGrantedByFirstAnsweringNode: boolean;
 
   constructor(
     readonly call: QuorumCall<Vote>,
@@ -33,7 +33,7 @@ export class VoteTally {
     this.#heldVotes = votes.map(([, vote]) => vote).filter((vote) => vote.kind === 'held');
     this.#failedCount = call.failedCount;
     const firstNode = call.nodes.find((node) => call.answers.has(node));
-    this.#isGrantedByFirstNode = firstNode !== undefined && call.answers.get(firstNode)?.kind === 'granted';
+    this.#isGrantedByFirstAnsweringNode = firstNode !== undefined && call.answers.get(firstNode)?.kind === 'granted';
   }
 
   get isWon(): boolean {
@@ -41,7 +41,7 @@ export class VoteTally {
   }
 
   /** Returns the median of the nodes' clocks. A node that granted the token counts with the clock of this process. */
-  medianUs(processNowUs: number): number {
+  medianClockUs(processNowUs: number): number {
     const clocksOfGrants = Array.from({ length: this.#grantedCount }, () => processNowUs);
     const clocksOfRefusals = this.#refusedVotes.map(([, { clockUs }]) => clockUs);
     const clocks = [...clocksOfRefusals, ...clocksOfGrants].toSorted((a, b) => a - b);
@@ -54,7 +54,7 @@ export class VoteTally {
    */
   nextProposal(nowUs: number): Proposal | undefined {
     const betterProposal = this.#findBetterProposal(nowUs);
-    if (betterProposal || !this.#isGrantedByFirstNode || !this.#isSplitVote) return betterProposal;
+    if (betterProposal || !this.#isGrantedByFirstAnsweringNode || !this.#isSplitVote) return betterProposal;
     return { token: Math.max(nowUs, this.token), delayMs: randomInt(Math.ceil(this.durationMs) + 1) };
   }
 
@@ -75,7 +75,7 @@ export class VoteTally {
   /** Returns the attempt that failed because of other owners, with the holder and the delay until a retry. */
   toRefusal(): LeaseAttempt {
     const { holder } = this.#strongestRival;
-    const backOffMs = BACK_OFF_BASE_MS + Math.ceil(this.durationMs * MAX_BACK_OFF_VOTES);
+    const backOffMs = BACK_OFF_BASE_MS + Math.ceil(this.durationMs * MAX_BACK_OFF_FACTOR);
     const retryAfterMs = this.#isSplitVote ? randomInt(backOffMs) : this.#msUntilFree;
     return { acquired: false, retryAfterMs, ...(holder ? { holder } : {}) };
   }
@@ -122,7 +122,7 @@ export class VoteTally {
 export function isVoteDecided(call: QuorumCall<Vote>): boolean {
   const grantedCount = call.countAnswers(({ kind }) => kind === 'granted');
   if (grantedCount >= call.quorum) return true;
-  const lostCount = call.nodes.length - grantedCount - call.awaitedCount;
-  if (lostCount <= call.maxFailures) return false;
+  const notGrantingCount = call.nodes.length - grantedCount - call.awaitedCount;
+  if (notGrantingCount <= call.maxFailures) return false;
   return call.failedCount > call.maxFailures || call.failedCount + call.awaitedCount <= call.maxFailures;
 }

@@ -12,7 +12,7 @@ const SERVER_PATTERN = /^(?<host>[\w.-]+|\[[\da-f:.]+\])(:(?<port>\d{1,5}))?$/iu
 const PATH_PATTERN = /^(\/(?!\.{1,2}(\/|$))[^/\s\p{C}]+)+$/u;
 
 /** Returns whether the text can be part of a znode's path. */
-export function isPath(text: unknown): text is string {
+export function isZnodePath(text: unknown): text is string {
   return typeof text === 'string' && PATH_PATTERN.test(text);
 }
 
@@ -22,10 +22,10 @@ export function isPath(text: unknown): text is string {
  */
 export function parseConnectString(connectString: unknown): { servers: readonly ServerAddress[]; chroot: string } {
   const text = typeof connectString === 'string' ? connectString.trim() : '';
-  const slash = text.includes('/') ? text.indexOf('/') : text.length;
-  const chroot = text.slice(slash).replace(/\/$/u, '');
-  const servers = text.slice(0, slash).split(',').map(parseServer);
-  if (chroot !== '' && !isPath(chroot)) refuseConnectString();
+  const serversEnd = text.includes('/') ? text.indexOf('/') : text.length;
+  const chroot = text.slice(serversEnd).replace(/\/$/u, '');
+  const servers = text.slice(0, serversEnd).split(',').map(parseServer);
+  if (chroot !== '' && !isZnodePath(chroot)) refuseConnectString();
   return { servers, chroot };
 }
 

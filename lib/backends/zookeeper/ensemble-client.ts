@@ -1,12 +1,12 @@
 import { randomInt } from 'node:crypto';
-import { isLockError, pause, ReportedHealth, systemClock, within } from '../../core/index.js';
+import { isLockError, pause, ReportedHealth, systemClock, isFulfilledWithin } from '../../core/index.js';
 import { adviceForSession, maxSilenceMs } from './session-times.js';
-import type { Handshake } from './transport/single-connection-client.js';
+import type { ZooKeeperConnectionSettings } from './transport/single-connection-client.js';
 import { ZooKeeperConnection } from './transport/connection.js';
 import type { ResolvedOptions } from './options.js';
 import { ConnectionLostError, SessionExpiredError, SessionRefusedError } from './error.js';
 import { ZooKeeperSession } from './session.js';
-import { ZooKeeperWire } from './transport/wire.js';
+import { ZooKeeperLibrary } from './transport/wire.js';
 
 type EnsembleClientOptions = Pick<
   ResolvedOptions,
@@ -20,7 +20,10 @@ type EnsembleClientOptions = Pick<
 const MIN_HANDSHAKE_TIMEOUT_MS = 500;
 const MIN_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
-/** Age of a connection whose end is no failure of its server: the next server is tried at once. */
+/**
+ * Minimum milliseconds that a connection lasts if its end is no failure of its server. The next server is then tried at
+ * once.
+ */
 const STABLE_MS = 1_000;
 const MAX_CLOSE_MS = 1_000;
 
@@ -41,10 +44,13 @@ export class EnsembleClient {
    * handled.
    */
   #isEstablished = false;
-  /** Last failure once all servers have refused this process, until a connection is established. */
+  /**
+   * Reason why no server accepts this process, known after a failed round through all servers or a final refusal.
+   * `undefined` before, and once a connection is established.
+   */
   failure: Error | undefined;
   #nextServer: number;
-  #wire: Promise<ZooKeeperWire> | undefined;
+  #library: Promise<ZooKeeperLibrary> | undefined;
   /** Maximum time for the next handshake. Each handshake without an answer doubles it. */
   #handshakeTimeoutMs = MIN_HANDSHAKE_TIMEOUT_MS;
   #hasStarted = false;
@@ -91,7 +97,7 @@ export class EnsembleClient {
   async #close(): Promise<void> {
     this.#settleWaiters(createClosedError());
     const maxCloseMs = Math.min(this.options.sessionTtlMs / 3, MAX_CLOSE_MS);
-    if (this.#session) await within(systemClock, maxCloseMs, this.#closeSession(systemClock.now() + maxCloseMs));
+    if (this.#session) await isFulfilledWithin(systemClock, maxCloseMs, this.#closeSession(systemClock.now() + maxCloseMs));
     this.#isClosed = true;
     this.#connection?.end(createClosedError());
     this.#session?.end();
@@ -117,7 +123,7 @@ export class EnsembleClient {
     this.#hasStarted = true;
     for (let failures = 0; !this.#isClosed; failures += 1) {
       const startedAt = systemClock.now();
-      const error = await this.#connect().catch(toError);
+      const error = await this.#connectUntilEnd().catch(toError);
       const wasEstablished = this.#isEstablished;
       if (wasEstablished && systemClock.now() - startedAt >= STABLE_MS) failures = 0;
       this.#onDisconnected(error);
@@ -137,11 +143,11 @@ export class EnsembleClient {
    * Connects to the next server. Resolves to the reason for the end of the connection. Rejects when the connection was
    * not established.
    */
-  async #connect(): Promise<Error> {
-    this.#wire ??= ZooKeeperWire.load();
-    const handshake = this.#prepareNextHandshake(await this.#wire);
+  async #connectUntilEnd(): Promise<Error> {
+    this.#library ??= ZooKeeperLibrary.load();
+    const settings = this.#takeNextSettings(await this.#library);
     if (this.#isClosed) throw createClosedError();
-    const connection = new ZooKeeperConnection(handshake, this.#handshakeTimeoutMs);
+    const connection = new ZooKeeperConnection(settings, this.#handshakeTimeoutMs);
     this.#connection = connection;
     await this.#awaitHandshake(connection);
     try {
@@ -166,12 +172,12 @@ export class EnsembleClient {
     }
   }
 
-  #prepareNextHandshake(wire: ZooKeeperWire): Handshake {
+  #takeNextSettings(library: ZooKeeperLibrary): ZooKeeperConnectionSettings {
     const { servers, sessionTtlMs, requestTimeoutMs, auth } = this.options;
     const server = servers[this.#nextServer % servers.length];
     if (!server) throw new Error('there is no server');
     this.#nextServer += 1;
-    return { wire, server, sessionTtlMs, requestTimeoutMs, identity: this.#session?.identity, auth };
+    return { library, server, sessionTtlMs, requestTimeoutMs, identity: this.#session?.identity, auth };
   }
 
   #onConnected(connection: ZooKeeperConnection): void {

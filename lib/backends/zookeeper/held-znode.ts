@@ -35,7 +35,7 @@ export class HeldZnode {
     if (this.#isOver) return false;
     await Promise.all([this.#checkZnode(session.connection), session.heartbeat()]);
     if (this.#isOver) return false;
-    if (session.latestConfirmedAt(requestedAt) < requestedAt)
+    if (session.getTrustStart(requestedAt) < requestedAt)
       throw new Error('the leader may not have heard of the session in time');
     return true;
   }
@@ -52,7 +52,7 @@ export class HeldZnode {
 
   async #checkZnode(connection: ZooKeeperConnection): Promise<void> {
     if (this.#watch.isOn(connection)) return;
-    const state = await this.#watch.read(connection, this.znode.path, this.#onEvent);
+    const state = await this.#watch.readAndWatch(connection, this.znode.path, this.#onEvent);
     if (state?.czxid !== this.znode.czxid) this.#revoke();
   }
 

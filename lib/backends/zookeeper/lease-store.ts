@@ -11,7 +11,7 @@ import {
   NotSentError,
   SessionEntries,
   systemClock,
-  trustedUntil,
+  getEndOfTrust,
   type StoreTraits,
 } from '../../core/index.js';
 import { HeldZnode } from './held-znode.js';
@@ -128,8 +128,8 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     for (let from = 0; from < keys.length; from += KEYS_PER_PAGE) {
       const keysOfPage = keys.slice(from, from + KEYS_PER_PAGE);
       // The server keeps the parent znode of a free key for a while.
-      const isHeld = await Promise.all(keysOfPage.map((key) => EntryClass.isHeld(connection, base, key)));
-      yield keysOfPage.filter((_, index) => isHeld[index]);
+      const isHeldAtIndex = await Promise.all(keysOfPage.map((key) => EntryClass.isHeld(connection, base, key)));
+      yield keysOfPage.filter((_, index) => isHeldAtIndex[index]);
     }
   }
 
@@ -158,15 +158,16 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   async #attempt(request: LeaseRequest): Promise<LeaseAttempt> {
     const { owner, asker, wake } = request;
     const session = await this.#connectedSession(wake);
-    const mayHaveEntry = this.#entries.get(owner) !== undefined;
-    if (asker?.onSend() === false) throw mayHaveEntry ? new Error('nobody waits for it any more') : new NotSentError();
+    const hasEarlierEntry = this.#entries.get(owner) !== undefined;
+    if (asker?.onSend() === false)
+      throw hasEarlierEntry ? new Error('nobody waits for it any more') : new NotSentError();
     const entry = this.#entries.getOrCreate(owner, session, () => this.#createEntry(request, session));
     for (;;) {
       const requestedAt = systemClock.now();
-      const position = await entry.checkPosition(wake);
+      const position = await entry.ensurePosition(wake);
       if (!position.znode) return this.#refuse(request, position.holder);
-      const trustedFrom = session.latestConfirmedAt(requestedAt);
-      const isTrusted = systemClock.now() < trustedUntil(trustedFrom, session.times.trustMs);
+      const trustedFrom = session.getTrustStart(requestedAt);
+      const isTrusted = systemClock.now() < getEndOfTrust(trustedFrom, session.times.trustMs);
       if (isTrusted) return this.#grant(entry, position.znode, trustedFrom);
       await session.confirmWithLeader();
     }

@@ -7,7 +7,7 @@ import {
   refuseOption,
   shownOption,
 } from '../../core/index.js';
-import { isPath, parseConnectString, type ServerAddress } from './connect-string.js';
+import { isZnodePath, parseConnectString, type ServerAddress } from './connect-string.js';
 import type { AclEntry } from './transport/wire.js';
 
 export type ZooKeeperMode = 'sequential' | 'simple';
@@ -95,7 +95,7 @@ export function resolveZooKeeperOptions(options: ZooKeeperOptions): ResolvedOpti
   assertNumber('sessionTtlMs', sessionTtlMs, MIN_SESSION_MS, MAX_MS);
   assertNumber('requestTimeoutMs', requestTimeoutMs, 1, MAX_MS);
   assertNumber('patienceMs', patienceMs, 0, MAX_MS);
-  if (!isPath(prefix)) {
+  if (!isZnodePath(prefix)) {
     refuseOption('prefix', `must be a path such as /locks, without blanks; it was ${shownOption(prefix)}`);
   }
   assertOneOf('mode', mode, MODES);

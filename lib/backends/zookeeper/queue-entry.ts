@@ -46,12 +46,12 @@ export abstract class QueueEntry {
    * whether the znode was created.
    * @throws ConnectionLostError: try again on the next connection; ServerRefusalError
    */
-  abstract checkPosition(wake: Wake): Promise<QueuePosition>;
+  abstract ensurePosition(wake: Wake): Promise<QueuePosition>;
 
   /** Finds the znode of this owner and session on the server. The creation is not in doubt afterwards. */
   protected abstract findOwnZnode(connection: ZooKeeperConnection): Promise<void>;
 
-  /** Deletes the owner's znode, and no other. Returns whether it existed. @throws as `checkPosition` */
+  /** Deletes the owner's znode, and no other. Returns whether it existed. @throws as `ensurePosition` */
   async release(): Promise<boolean> {
     const { connection } = this.session;
     if (this.isCreationInDoubt) await this.findOwnZnode(connection);
@@ -77,13 +77,13 @@ export abstract class QueueEntry {
   }
 
   /** Reads another owner's znode, and watches it for `wake`. Returns `null` if it was deleted. */
-  protected async watchPredecessor(
+  protected async readPositionBehind(
     connection: ZooKeeperConnection,
     path: string,
     wake: Wake,
     holderPath = path,
   ): Promise<(QueuePosition & { znode: null }) | null> {
-    const predecessorReading = wake ? this.watch.read(connection, path, wake) : readZnode(connection, path);
+    const predecessorReading = wake ? this.watch.readAndWatch(connection, path, wake) : readZnode(connection, path);
     const holderReading = holderPath === path ? predecessorReading : readZnode(connection, holderPath);
     const [state, holderState] = await Promise.all([predecessorReading, holderReading]);
     return state && { znode: null, holder: holderState ? readHolder(holderState) : undefined };

@@ -1,7 +1,7 @@
 import {
-  canAwaitEntry,
-  claimOf,
-  holdsByIndex,
+  canAwaitGrant,
+  claimOfOwner,
+  isHolderByIndex,
   isExclusive,
   type KeyWaiter,
   type LeaseState,
@@ -10,10 +10,17 @@ import {
   type Obstacle,
   obstacleOf,
 } from '../../core/index.js';
-import { readClaim, contenderPrefix, encodeData, readHolder, encodeKey, readOwner } from './znode-name.js';
+import {
+  parseClaimOfName,
+  contenderPrefix,
+  encodeData,
+  readHolder,
+  encodeKey,
+  parseOwnerOfName,
+} from './znode-name.js';
 import {
   listChildren,
-  createParents,
+  createWithParents,
   deleteZnode,
   getZnodeName,
   type OwnZnode,
@@ -43,13 +50,13 @@ export class SequentialEntry extends QueueEntry {
   static async readState(connection: ZooKeeperConnection, base: string, key: string): Promise<LeaseState> {
     const parent = `${base}/${encodeKey(key)}`;
     const contenders = await sortContenders(connection, parent, await listChildren(connection, parent));
-    const isHolding = holdsByIndex(contenders.map(readClaim));
-    const waiting = contenders.filter((_, index) => !isHolding[index]).slice(0, MAX_WAITERS);
+    const isHolderAtIndex = isHolderByIndex(contenders.map(parseClaimOfName));
+    const waiting = contenders.filter((_, index) => !isHolderAtIndex[index]).slice(0, MAX_WAITERS);
     const [holderReadings, waiterReadings] = await Promise.all([
       describeContenders(
         connection,
         parent,
-        contenders.filter((_, index) => isHolding[index]),
+        contenders.filter((_, index) => isHolderAtIndex[index]),
       ),
       describeContenders(connection, parent, waiting),
     ]);
@@ -73,12 +80,15 @@ export class SequentialEntry extends QueueEntry {
 
   readonly #parent = `${this.settings.base}/${encodeKey(this.settings.key)}`;
   readonly #prefix = contenderPrefix(this.settings.metadata, this.settings.owner);
-  readonly #claim = claimOf(this.settings.owner);
-  readonly #hasPermits = this.#claim.of <= MAX_PERMITS;
-  /** Whether no contender waits for this owner's grant, or those that do were notified of it. */
-  #hasNotified = !this.#hasPermits;
+  readonly #claim = claimOfOwner(this.settings.owner);
+  readonly #isPermitClaim = this.#claim.limit <= MAX_PERMITS;
+  /**
+   * Whether the contenders that wait for this owner's grant were notified. Always true for shared and exclusive claims,
+   * because no contender waits for their grant.
+   */
+  #hasNotified = !this.#isPermitClaim;
 
-  async checkPosition(wake: Wake): Promise<QueuePosition> {
+  async ensurePosition(wake: Wake): Promise<QueuePosition> {
     for (;;) {
       const { connection } = this.session;
       const contenders = await sortContenders(connection, this.#parent, await this.#listContenders(connection, wake));
@@ -106,7 +116,7 @@ export class SequentialEntry extends QueueEntry {
    * stands before that.
    */
   #findObstacle(older: readonly string[]): Obstacle | undefined {
-    if (!isExclusive(this.settings.owner)) return obstacleOf(this.#claim, older.map(readClaim));
+    if (!isExclusive(this.settings.owner)) return obstacleOf(this.#claim, older.map(parseClaimOfName));
     return older.length > 0 ? { until: 'end', at: older.length - 1 } : undefined;
   }
 
@@ -119,8 +129,8 @@ export class SequentialEntry extends QueueEntry {
   ): Promise<(QueuePosition & { znode: null }) | null> {
     const [firstName = '', watchedName] = [contenders[0], index === undefined ? undefined : contenders[index]];
     const holderPath = `${this.#parent}/${firstName}`;
-    if (watchedName === undefined || !wake) return this.watchPredecessor(connection, holderPath, undefined);
-    const watched = this.watchPredecessor(connection, `${this.#parent}/${watchedName}`, wake, holderPath);
+    if (watchedName === undefined || !wake) return this.readPositionBehind(connection, holderPath, undefined);
+    const watched = this.readPositionBehind(connection, `${this.#parent}/${watchedName}`, wake, holderPath);
     if (event === 'end') return watched;
     // The contender may have notified of its grant before it was watched.
     const [position, names] = await Promise.all([watched, listChildren(connection, this.#parent)]);
@@ -131,7 +141,7 @@ export class SequentialEntry extends QueueEntry {
 
   /** Notifies the contenders behind of the grant, by writing the znode. Where that fails, they poll. */
   #notifyWaiters(connection: ZooKeeperConnection, znode: OwnZnode, younger: readonly string[]): void {
-    if (this.#hasNotified || !younger.some((name) => canAwaitEntry(readClaim(name), this.#claim))) return;
+    if (this.#hasNotified || !younger.some((name) => canAwaitGrant(parseClaimOfName(name), this.#claim))) return;
     this.#hasNotified = true;
     writeZnode(connection, znode, encodeData(this.settings.metadata)).catch(() => (this.#hasNotified = false));
   }
@@ -146,8 +156,8 @@ export class SequentialEntry extends QueueEntry {
    * Lists the children of the key. For permits the children are watched, because the end of any contender may matter.
    */
   #listChildren(connection: ZooKeeperConnection, wake: Wake): Promise<readonly string[]> {
-    if (!wake || !this.#hasPermits) return listChildren(connection, this.#parent);
-    return this.watch.list(connection, this.#parent, wake);
+    if (!wake || !this.#isPermitClaim) return listChildren(connection, this.#parent);
+    return this.watch.listAndWatch(connection, this.#parent, wake);
   }
 
   /** Creates the znode and lists the children in the same packet, so that no predecessor can be missed. */
@@ -163,15 +173,15 @@ export class SequentialEntry extends QueueEntry {
       if (isRefusal(error, NO_CHILDREN_FOR_EPHEMERALS)) throw this.mixedModesError('simple');
       if (!isRefusal(error, NO_NODE)) throw error;
       // The server has deleted the empty parent, or this key is new.
-      await createParents(connection, this.#parent, acl, CONTAINER);
+      await createWithParents(connection, this.#parent, acl, CONTAINER);
       return this.#enterQueue(connection, wake);
     }
     return listing;
   }
 
   /**
-   * The creation was carried out in this session, or never will be. A znode of another session belongs to no owner, and
-   * is deleted.
+   * Finds the owner's znode by the start of its name. A creation that this session did not carry out will never be
+   * carried out. A znode of another session with this name is deleted, because no owner uses it.
    */
   protected async findOwnZnode(connection: ZooKeeperConnection): Promise<void> {
     const names = await listChildren(connection, this.#parent);
@@ -192,14 +202,14 @@ async function findHolderZnode(
   owner: string,
 ): Promise<string | undefined> {
   const contenders = await sortContenders(connection, parent, await listChildren(connection, parent));
-  const isHolding = holdsByIndex(contenders.map(readClaim));
-  return contenders.find((name, index) => isHolding[index] && readOwner(name) === owner);
+  const isHolderAtIndex = isHolderByIndex(contenders.map(parseClaimOfName));
+  return contenders.find((name, index) => isHolderAtIndex[index] && parseOwnerOfName(name) === owner);
 }
 
 async function describeContenders(connection: ZooKeeperConnection, parent: string, names: readonly string[]) {
   const readings = names.map(async (name) => {
     const state = await readZnode(connection, `${parent}/${name}`);
-    const waiter: KeyWaiter = { owner: readOwner(name) ?? '', ...(state && readHolder(state)) };
+    const waiter: KeyWaiter = { owner: parseOwnerOfName(name) ?? '', ...(state && readHolder(state)) };
     return state ? [{ waiter, fencingToken: state.czxid }] : [];
   });
   return (await Promise.all(readings)).flat();

@@ -4,10 +4,10 @@ const MIN_TICKS = 6;
 
 /**
  * Returns the times of a session. The leader ends sessions, and hears of its followers' sessions with every half tick.
- * A follower that is cut off answers reads for `syncLimit` ticks more. Meanwhile the leader ends the session and grants
- * the key to the next owner. Therefore heartbeats go through the leader (`sync`), and each one proves that the leader
- * knows of the one before it. A third of the time-out is reserved for the time between the two. That is enough
- * when the time-out is six ticks or more.
+ * A follower that is cut off answers reads for `syncLimit` ticks more. Meanwhile the leader may end the session and
+ * grant the key to the next owner. Heartbeats therefore go through the leader (`sync`). Each one proves that the leader
+ * has heard of the heartbeat before it, which was sent up to a third of the time-out earlier. A holder therefore trusts
+ * its lock for two thirds of the time-out. This is safe when the time-out is six ticks or more.
  */
 export function sessionTimes(sessionMs: number) {
   return {

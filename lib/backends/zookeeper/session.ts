@@ -12,11 +12,14 @@ export class ZooKeeperSession {
   readonly times: ReturnType<typeof sessionTimes>;
   readonly #endController = new AbortController();
   /**
-   * Time by this process's clock at which the leader has surely heard of the session. From then on it keeps the session
-   * for its time-out.
+   * Latest time, by this process's clock, at which the leader has surely heard of the session. From then on the leader
+   * keeps the session for at least its time-out.
    */
-  #provenAt: number;
-  /** Send times of some of the requests that the leader has answered since then. */
+  #leaderConfirmedAt: number;
+  /**
+   * Send times of requests that the leader has answered since `#leaderConfirmedAt`, in ascending order. Times closer
+   * than a fifth of `lagMs` are left out.
+   */
   #answeredSentAt: number[] = [];
   #nextHeartbeat: Promise<void> | undefined;
   #heartbeatTimer: Timer | undefined;
@@ -29,7 +32,7 @@ export class ZooKeeperSession {
   ) {
     this.identity = connection.identity;
     this.times = sessionTimes(connection.sessionMs);
-    this.#provenAt = connection.openedAt;
+    this.#leaderConfirmedAt = connection.openedAt;
     this.#lastHeartbeatAt = connection.openedAt;
     connection.onLeaderAnswer = this.#onLeaderAnswer;
     this.#scheduleHeartbeat();
@@ -43,7 +46,7 @@ export class ZooKeeperSession {
   /** Continues the session on a new connection. A server that accepts the session has asked its leader. */
   resume(connection: ZooKeeperConnection): void {
     this.connection = connection;
-    this.#provenAt = connection.openedAt;
+    this.#leaderConfirmedAt = connection.openedAt;
     this.#answeredSentAt = [];
     connection.onLeaderAnswer = this.#onLeaderAnswer;
   }
@@ -53,9 +56,12 @@ export class ZooKeeperSession {
     this.#endController.abort();
   }
 
-  /** Returns the time from which the answer to a request that was sent at `sentAt` may be trusted for `trustMs`. */
-  latestConfirmedAt(sentAt: number): number {
-    return Math.min(sentAt, this.#provenAt + this.times.trustMs / 2);
+  /**
+   * Returns the time from which the answer to a request that was sent at `sentAt` may be trusted for `trustMs`. The
+   * time is limited, so that trust ends before the session can.
+   */
+  getTrustStart(sentAt: number): number {
+    return Math.min(sentAt, this.#leaderConfirmedAt + this.times.trustMs / 2);
   }
 
   /**
@@ -87,12 +93,13 @@ export class ZooKeeperSession {
 
   readonly #onLeaderAnswer = (sentAt: number): void => {
     const { lagMs } = this.times;
-    const newProvenAt = this.#answeredSentAt.findLast((earlier) => earlier <= sentAt - lagMs) ?? this.#provenAt;
-    if (newProvenAt > this.#provenAt) {
-      this.#provenAt = newProvenAt;
-      this.#answeredSentAt = this.#answeredSentAt.filter((earlier) => earlier > newProvenAt);
+    const newConfirmedAt =
+      this.#answeredSentAt.findLast((earlier) => earlier <= sentAt - lagMs) ?? this.#leaderConfirmedAt;
+    if (newConfirmedAt > this.#leaderConfirmedAt) {
+      this.#leaderConfirmedAt = newConfirmedAt;
+      this.#answeredSentAt = this.#answeredSentAt.filter((earlier) => earlier > newConfirmedAt);
     }
-    const lastAnsweredSentAt = this.#answeredSentAt.at(-1) ?? this.#provenAt;
+    const lastAnsweredSentAt = this.#answeredSentAt.at(-1) ?? this.#leaderConfirmedAt;
     if (sentAt - lastAnsweredSentAt >= lagMs / 5) this.#answeredSentAt.push(sentAt);
   };
 

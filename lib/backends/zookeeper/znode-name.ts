@@ -1,4 +1,4 @@
-import { type Claim, claimOf, type Holder, type HolderMetadata, packMetadata, unpackHolder } from '../../core/index.js';
+import { type Claim, claimOfOwner, type Holder, type HolderMetadata, packMetadata, unpackHolder } from '../../core/index.js';
 import type { ZnodeState } from './znodes.js';
 
 /**
@@ -26,13 +26,13 @@ export function contenderPrefix({ pid, label, host }: HolderMetadata, owner: str
 }
 
 /** Returns the owner in the name of a contender's znode; `undefined` for another name. */
-export function readOwner(name: string): string | undefined {
+export function parseOwnerOfName(name: string): string | undefined {
   const [, owner] = name.split(':');
   return owner === undefined ? undefined : decodeKey(owner);
 }
 
-export function readClaim(name: string): Claim {
-  return claimOf(readOwner(name) ?? '');
+export function parseClaimOfName(name: string): Claim {
+  return claimOfOwner(parseOwnerOfName(name) ?? '');
 }
 
 /** Returns the data of a znode, for an operator's `get` and for waiters, whose errors name the holder. */
@@ -48,7 +48,7 @@ export function readHolder({ data, ctime }: ZnodeState): Holder | undefined {
 }
 
 /** Returns the owner that `encodeData` encoded, if any. */
-export function readDataOwner({ data }: ZnodeState): unknown {
+export function parseOwnerOfData({ data }: ZnodeState): unknown {
   try {
     const fields: { owner?: unknown } = JSON.parse(data?.toString() ?? '');
     return fields.owner;

@@ -18,7 +18,7 @@ export class ZnodeWatch {
   /**
    * Reads a znode, and watches it instead of the last one. Returns `null`, and watches nothing, if it does not exist.
    */
-  async read(connection: ZooKeeperConnection, path: string, onEvent: (event: ZnodeEvent) => void) {
+  async readAndWatch(connection: ZooKeeperConnection, path: string, onEvent: (event: ZnodeEvent) => void) {
     const removeListener = this.#addListener(connection, path, onEvent);
     let state: ZnodeState | null = null;
     try {
@@ -33,7 +33,7 @@ export class ZnodeWatch {
   }
 
   /** Lists the children of a znode, and watches for others instead of the last watch. */
-  list(connection: ZooKeeperConnection, path: string, onEvent: () => void): Promise<readonly string[]> {
+  listAndWatch(connection: ZooKeeperConnection, path: string, onEvent: () => void): Promise<readonly string[]> {
     this.#addListener(connection, path, onEvent);
     return listChildren(connection, path, true);
   }

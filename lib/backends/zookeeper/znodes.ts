@@ -29,7 +29,7 @@ export async function createZnode(
 }
 
 /** Creates a znode and, as persistent ones, its missing parents. The server deletes a container when it is empty. */
-export async function createParents(
+export async function createWithParents(
   connection: ZooKeeperConnection,
   path: string,
   acl: readonly AclEntry[],
@@ -41,8 +41,8 @@ export async function createParents(
   } catch (error) {
     if (isRefusal(error, NODE_EXISTS)) return;
     if (!isRefusal(error, NO_NODE) || getParentPath(path) === '/') throw error;
-    await createParents(connection, getParentPath(path), acl, PERSISTENT);
-    await createParents(connection, path, acl, flags);
+    await createWithParents(connection, getParentPath(path), acl, PERSISTENT);
+    await createWithParents(connection, path, acl, flags);
   }
 }
 

@@ -9,7 +9,7 @@ import type { ServiceContext } from '../holding/service-context.js';
 import type { AcquireRequest } from '../leasing/lease-request.js';
 import type { Lease } from '../leasing/lease.js';
 import type { ResolvedOptions } from '../options/lock-options.js';
-import { untrustedMs } from '../options/option-resolver.js';
+import { getUntrustedMs } from '../options/option-resolver.js';
 import type { OrderWatch } from '../ordering/order-watch.js';
 import { Deadline } from '../time/deadline.js';
 import { haveSameRequest, maxTurnsOf, slotOf } from '../turns/slot.js';
@@ -34,7 +34,7 @@ export class Acquisition implements AcquireRequest {
   inheritsQueueEntry = false;
   shouldYield = false;
   readonly ttlMs: number;
-  readonly lockDelayMs: number;
+  readonly untrustedMs: number;
   readonly deadline: Deadline;
   readonly signal: AbortSignal | undefined;
   readonly metadata: HolderMetadata;
@@ -54,8 +54,8 @@ export class Acquisition implements AcquireRequest {
     const { ttlMs, waitMs, signal } = options;
     this.#startedAt = clock.now();
     this.slot = slotOf(key, options);
-    this.lockDelayMs = untrustedMs(options, backend.store.traits);
-    this.ttlMs = ttlMs + this.lockDelayMs;
+    this.untrustedMs = getUntrustedMs(options, backend.store.traits);
+    this.ttlMs = ttlMs + this.untrustedMs;
     this.deadline = Deadline.after(waitMs, clock, this.#startedAt);
     this.signal = signal;
     this.metadata = metadata;
@@ -102,9 +102,9 @@ export class Acquisition implements AcquireRequest {
       return new KeyHeld(this.#holder, message);
     }
     service.observers.notify('waiting', () => ({ key, waitersHere: waitersHere + 1 }));
-    const previous = await turns.waitForTurn(slot, options, deadline);
-    if (previous === 'timed-out') return this.#endWithoutTurn();
-    return previous ? this.#takeOverFrom(previous) : this.#requestHold(this.#newOwner());
+    const handover = await turns.waitForTurn(slot, options, deadline);
+    if (handover === 'timed-out') return this.#endWithoutTurn();
+    return handover ? this.#takeOverFrom(handover) : this.#requestHold(this.#newOwner());
   }
 
   /**
@@ -131,15 +131,15 @@ export class Acquisition implements AcquireRequest {
     return createOwner() + ownerSuffixOf(this.options);
   }
 
-  #takeOverFrom(previous: Hold | InheritedQueueEntry): Promise<Hold | KeyHeld> | Hold {
+  #takeOverFrom(handover: Hold | InheritedQueueEntry): Promise<Hold | KeyHeld> | Hold {
     const { holds, service } = this.parts;
     try {
-      if ('owner' in previous) {
+      if ('owner' in handover) {
         this.inheritsQueueEntry = true;
-        return this.#requestHold(previous.owner);
+        return this.#requestHold(handover.owner);
       }
-      if (previous.isShared) return this.#deliver(previous, 'join');
-      const hold = holds.continueLease(previous, this.options);
+      if (handover.isShared) return this.#deliver(handover, 'join');
+      const hold = holds.continueLease(handover, this.options);
       return hold ? this.#deliver(hold, 'hand-off') : this.#requestHold(this.#newOwner());
     } finally {
       // Work begun with the hold or the queue entry is counted separately from here on.

@@ -1,4 +1,4 @@
-import { claimFor, covers, describeClaim, shareProperty } from '../contract/claim.js';
+import { claimOfOptions, covers, describeClaim, shareProperty } from '../contract/claim.js';
 import { LockDeadlockError, LockShutdownError, LockTimeoutError } from '../contract/errors.js';
 import { assertKey } from '../contract/key.js';
 import { currentEntry } from '../holding/call-tree.js';
@@ -6,7 +6,7 @@ import type { Hold } from '../holding/hold.js';
 import { currentLocks, LockHandle } from '../holding/lock-handle.js';
 import { runUnderLock } from '../holding/run-under.js';
 import type { ServiceEnd } from '../holding/service-end.js';
-import { beginAwaited, endAwaited } from '../kit/awaited-promises.js';
+import { beginKeepAlive, endKeepAlive } from '../kit/keep-alive.js';
 import type { AcquireOptions, ResolvedOptions, TryAcquireOptions } from '../options/lock-options.js';
 import type { OptionResolver } from '../options/option-resolver.js';
 import { Acquisition, type AcquisitionParts } from './acquisition.js';
@@ -32,13 +32,13 @@ export class Locker {
   }
 
   async tryAcquire(key: string, options?: TryAcquireOptions): Promise<LockHandle | null> {
-    const resolved = { ...this.optionResolver.resolveOnce(options), waitMs: 0 };
-    beginAwaited();
+    const resolved = { ...this.optionResolver.resolveForCall(options), waitMs: 0 };
+    beginKeepAlive();
     try {
       const result = await this.#acquireHold(key, resolved);
       return result instanceof KeyHeld ? null : this.#createHandle(key, result);
     } finally {
-      endAwaited();
+      endKeepAlive();
     }
   }
 
@@ -55,11 +55,11 @@ export class Locker {
   ): Promise<T | undefined> {
     const { onBusy: _skip, ...acquireOptions } = options;
     const lock = await this.tryAcquire(key, acquireOptions);
-    return lock ? runUnderLock(lock, () => work(lock), this.optionResolver.resolveOnce(acquireOptions)) : undefined;
+    return lock ? runUnderLock(lock, () => work(lock), this.optionResolver.resolveForCall(acquireOptions)) : undefined;
   }
 
   async #acquireOrThrow(key: string, options: Readonly<ResolvedOptions>): Promise<LockHandle> {
-    beginAwaited();
+    beginKeepAlive();
     try {
       const result = await this.#acquireHold(key, options);
       if (!(result instanceof KeyHeld)) return this.#createHandle(key, result);
@@ -68,7 +68,7 @@ export class Locker {
       this.parts.service.observers.notify('timedOut', () => ({ key: this.keyPrefix + key, waitMs, holder }));
       throw new LockTimeoutError(key, { waitMs, holder, message });
     } finally {
-      endAwaited();
+      endKeepAlive();
     }
   }
 
@@ -78,7 +78,7 @@ export class Locker {
 
   /** Returns the options of a call, with the shorter `waitMs` of a service that ends. */
   #withLimitedWait(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    const [resolved, waitMs] = [this.optionResolver.resolveOnce(options), this.serviceEnd.maxWaitMs];
+    const [resolved, waitMs] = [this.optionResolver.resolveForCall(options), this.serviceEnd.maxWaitMs];
     return resolved.waitMs > waitMs ? { ...resolved, waitMs } : resolved;
   }
 
@@ -105,7 +105,7 @@ export class Locker {
     if (!hold.isHeld) throw hold.lossError();
     const { claim: heldClaim } = hold;
     const { observers, metadata } = this.parts.service;
-    const wantedClaim = claimFor(options);
+    const wantedClaim = claimOfOptions(options);
     const isReentrant = options.reentrant && hold.options.reentrant;
     if (isReentrant && covers(heldClaim, wantedClaim)) {
       hold.reenter();

@@ -4,7 +4,7 @@
  */
 export interface Claim {
   readonly permits: number;
-  readonly of: number;
+  readonly limit: number;
 }
 
 /** Claim that is not exclusive, in the form for events, errors and readings. */
@@ -14,9 +14,9 @@ export type Share =
 const ALL_PERMITS = 2 ** 31 - 1;
 
 /** Claim to all of the key. */
-export const EXCLUSIVE: Claim = { permits: ALL_PERMITS, of: ALL_PERMITS };
+export const EXCLUSIVE: Claim = { permits: ALL_PERMITS, limit: ALL_PERMITS };
 /** Claim of a reader, which fits beside every other reader. */
-export const SHARED: Claim = { permits: 1, of: ALL_PERMITS };
+export const SHARED: Claim = { permits: 1, limit: ALL_PERMITS };
 
 /** Largest `limit` of any backend. */
 export const MAX_PERMITS = 10_000;
@@ -28,12 +28,12 @@ interface ClaimOptions {
   readonly permits?: number;
 }
 
-export function claimFor({ mode, limit, permits = 1 }: ClaimOptions): Claim {
-  if (limit !== undefined) return { permits, of: limit };
+export function claimOfOptions({ mode, limit, permits = 1 }: ClaimOptions): Claim {
+  if (limit !== undefined) return { permits, limit };
   return mode === 'shared' ? SHARED : EXCLUSIVE;
 }
 
-const SUFFIX_PATTERN = /~(?:s|(?<permits>[1-9]\d{0,4})-(?<of>[1-9]\d{0,4}))$/u;
+const SUFFIX_PATTERN = /~(?:s|(?<permits>[1-9]\d{0,4})-(?<limit>[1-9]\d{0,4}))$/u;
 
 /** Returns the end of an owner's name, which encodes the claim, so that stores need no field for it. */
 export function ownerSuffixOf({ mode, limit, permits = 1 }: ClaimOptions): string {
@@ -42,11 +42,11 @@ export function ownerSuffixOf({ mode, limit, permits = 1 }: ClaimOptions): strin
 }
 
 /** Returns the claim that an owner's name encodes. A name without one is exclusive. */
-export function claimOf(owner: string): Claim {
+export function claimOfOwner(owner: string): Claim {
   const match = SUFFIX_PATTERN.exec(owner);
   if (!match) return EXCLUSIVE;
-  const { permits, of } = match.groups ?? {};
-  return permits === undefined ? SHARED : { permits: Number(permits), of: Number(of) };
+  const { permits, limit } = match.groups ?? {};
+  return permits === undefined ? SHARED : { permits: Number(permits), limit: Number(limit) };
 }
 
 /** Returns whether the claim of `owner` is exclusive. */
@@ -58,19 +58,19 @@ export function isExclusive(owner: string): boolean {
 export function fits(claim: Claim, before: Iterable<Claim>): boolean {
   let permitCount = claim.permits;
   for (const { permits } of before) permitCount += permits;
-  return permitCount <= claim.of;
+  return permitCount <= claim.limit;
 }
 
 /** Returns whether a call tree with `heldClaim` may run work that needs `wantedClaim`. */
 export function covers(heldClaim: Claim, wantedClaim: Claim): boolean {
   if (heldClaim.permits === ALL_PERMITS) return true;
-  return heldClaim.of === wantedClaim.of && heldClaim.permits >= wantedClaim.permits;
+  return heldClaim.limit === wantedClaim.limit && heldClaim.permits >= wantedClaim.permits;
 }
 
 /** Returns the claim in the form for events, or `undefined` for an exclusive one. */
-export function shareOf({ permits, of }: Claim): Share | undefined {
+export function shareOf({ permits, limit }: Claim): Share | undefined {
   if (permits === ALL_PERMITS) return undefined;
-  return of === ALL_PERMITS ? { mode: 'shared' } : { mode: 'permits', permits, limit: of };
+  return limit === ALL_PERMITS ? { mode: 'shared' } : { mode: 'permits', permits, limit };
 }
 
 /** Returns an object to spread into an event or a reading: `{ share }`, or `{}` for an exclusive claim. */

@@ -14,7 +14,7 @@ export type FailureKind = 'value' | 'elsewhere' | 'refuses' | 'silent';
 const FAILURE_KINDS: readonly FailureKind[] = ['value', 'elsewhere', 'refuses', 'silent'];
 
 /** Error of a store with its kind. Errors without a kind count as `refuses`. */
-export interface KindOfFailure {
+export interface ErrorWithFailureKind {
   readonly failureKind: FailureKind;
 }
 
@@ -22,7 +22,7 @@ export interface KindOfFailure {
 export function withFailureKind<Failure extends Error>(
   error: Failure,
   failureKind: FailureKind,
-): Failure & KindOfFailure {
+): Failure & ErrorWithFailureKind {
   return Object.assign(error, { failureKind });
 }
 

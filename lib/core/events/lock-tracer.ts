@@ -11,7 +11,7 @@ export interface TracedHold {
   readonly key: string;
   readonly fencingToken: bigint;
   /** Number of callers of this process that had the lease before. */
-  readonly handOff: number;
+  readonly handOffCount: number;
 }
 
 /** Listener to the end of a traced call. One of its methods is called, once. */

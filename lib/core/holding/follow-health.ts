@@ -20,7 +20,7 @@ function suspectOrRenewHolds(holds: Iterable<Hold>, { status, detail }: BackendH
   for (const { watchdog, options } of holds) {
     // A hold without renewals sends no request whose answer could end the doubt.
     if (!options.watchdog) continue;
-    if (status === 'down') watchdog.suspect(new Error(detail ?? 'the connection is down'));
+    if (status === 'down') watchdog.putInJeopardy(new Error(detail ?? 'the connection is down'));
     else if (status === 'up') watchdog.renewNow();
   }
 }

@@ -1,4 +1,4 @@
-import { type Claim, claimFor, shareProperty } from '../contract/claim.js';
+import { type Claim, claimOfOptions, shareProperty } from '../contract/claim.js';
 import { runDetached } from '../time/detached.js';
 import { LockConfigurationError, LockLostError, type LossReason } from '../contract/errors.js';
 import { HAND_OFF_BITS } from '../options/hand-off-options.js';
@@ -42,7 +42,7 @@ export class Hold implements WatchdogListener {
     /** Watchdog of the lease. A hand-off passes it to the next hold together with the lease. */
     readonly watchdog: Watchdog,
     /** Number of hand-offs of the lease before this hold. */
-    readonly handOff = 0,
+    readonly handOffCount = 0,
   ) {
     const { clock } = listener.service;
     this.acquiredAt = clock.now();
@@ -53,7 +53,7 @@ export class Hold implements WatchdogListener {
   }
 
   get claim(): Claim {
-    return claimFor(this.options);
+    return claimOfOptions(this.options);
   }
 
   /** Name of the group of callers to whom this hold could be handed: see `slotOf`. */
@@ -73,7 +73,7 @@ export class Hold implements WatchdogListener {
   }
 
   get fencingToken(): bigint {
-    this.#fencingToken ??= (this.watchdog.lease.fencingToken << HAND_OFF_BITS) + BigInt(this.handOff);
+    this.#fencingToken ??= (this.watchdog.lease.fencingToken << HAND_OFF_BITS) + BigInt(this.handOffCount);
     return this.#fencingToken;
   }
 

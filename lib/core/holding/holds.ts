@@ -81,8 +81,8 @@ export class Holds {
 
   /** Begins a hold with the lease of the previous one. Returns `undefined` when that lease is no longer trusted. */
   continueLease(previous: Hold, options: ResolvedOptions): Hold | undefined {
-    const { key, watchdog, handOff } = previous;
-    if (watchdog.isTrusted) return this.#register(new Hold(key, options, this.#listener, watchdog, handOff + 1));
+    const { key, watchdog, handOffCount } = previous;
+    if (watchdog.isTrusted) return this.#register(new Hold(key, options, this.#listener, watchdog, handOffCount + 1));
     void this.#releases.release(previous);
     return undefined;
   }
@@ -176,14 +176,14 @@ export class Holds {
 
   /** Returns whether the lease can be handed to the next caller of this process. */
   #canHandOffToNext(hold: Hold): boolean {
-    const { slot, options, watchdog, handOff } = hold;
+    const { slot, options, watchdog, handOffCount } = hold;
     if (hold.isShared) return false;
     const next = this.turns.nextOptions(slot);
     const areOptionsCompatible =
       haveSameRequest(next, options) && next?.watchdog === true && options.watchdog && options.minHoldMs === 0;
     if (!areOptionsCompatible || !hold.canBeHandedOff) return false;
     if (
-      !areHandOffsExhausted(this.handOffLimits, watchdog.lease, handOff, this.service.clock.now() - watchdog.grantedAt)
+      !areHandOffsExhausted(this.handOffLimits, watchdog.lease, handOffCount, this.service.clock.now() - watchdog.grantedAt)
     )
       return true;
     this.turns.markToYield(slot);

@@ -1,4 +1,4 @@
-import { beginAwaited, endAwaited } from '../kit/awaited-promises.js';
+import { beginKeepAlive, endKeepAlive } from '../kit/keep-alive.js';
 import { TimerWheel, WheelTimer } from '../time/timer-wheel.js';
 import { pause } from '../time/timers.js';
 import type { Hold } from './hold.js';
@@ -49,26 +49,26 @@ export class LeaseReleases {
     const { clock, stopSignal, pendingWork } = this.service;
     pendingWork.begin();
     await hold.watchdog.stop();
-    await pause(clock, hold.options.lockDelayMs, { background: true, until: stopSignal });
+    await pause(clock, hold.options.lockDelayMs, { background: true, signal: stopSignal });
     await this.release(hold);
     pendingWork.end();
   }
 
   async #releaseAt(time: number, hold: Hold): Promise<void> {
     const { clock, stopSignal } = this.service;
-    await pause(clock, time - clock.now(), { background: true, until: stopSignal });
+    await pause(clock, time - clock.now(), { background: true, signal: stopSignal });
     if (!stopSignal.aborted) await this.release(hold);
   }
 
   /** Counts a request, and keeps the process alive, because a caller may await the release. */
   #beginRequest(): void {
     this.service.pendingWork.begin();
-    beginAwaited();
+    beginKeepAlive();
   }
 
   #endRequest(): void {
     this.service.pendingWork.end();
-    endAwaited();
+    endKeepAlive();
   }
 
   /** Sends a release, or with `keepClosedMs` a request to keep the key closed. Waits for the answer at most one TTL. */
@@ -91,7 +91,7 @@ export class LeaseReleases {
       };
       const { serverTtlMs } = lease.times;
       const timeout = new WheelTimer(this.#wheel, () => finish(new Error(`no answer within ${serverTtlMs} ms`)));
-      timeout.setFrom(this.service.clock.now() + serverTtlMs, serverTtlMs / 8);
+      timeout.setAtOrAfter(this.service.clock.now() + serverTtlMs, serverTtlMs / 8);
       (keepClosedMs > 0 ? lease.keepClosedFor(keepClosedMs) : lease.release()).then(() => finish(), finish);
       if (endsTurnOnSend) endTurn();
     });

@@ -1,6 +1,6 @@
 import { type Share, shareOf } from '../contract/claim.js';
 import { LockConfigurationError, LockLostError } from '../contract/errors.js';
-import { whileAwaited } from '../kit/awaited-promises.js';
+import { withKeepAlive } from '../kit/keep-alive.js';
 import type { Hold } from './hold.js';
 import { currentHandles, runInsideLock } from './call-tree.js';
 import { wrapInTracers } from '../events/lock-tracer.js';
@@ -92,7 +92,7 @@ export class LockHandle implements AsyncDisposable {
    * the release, and inside a re-entry. @throws the backend's error, and then nothing is committed
    */
   async complete(): Promise<void> {
-    if (!this.#isReleased) await whileAwaited(() => this.hold.completeWork());
+    if (!this.#isReleased) await withKeepAlive(() => this.hold.completeWork());
   }
 
   /**

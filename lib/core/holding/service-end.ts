@@ -34,7 +34,7 @@ export class ServiceEnd {
   #closePromise: Promise<void> | undefined;
   /** Resolves at the earliest end of all grace times that were requested. */
   readonly #graceEndPromise: Promise<void>;
-  #endGrace = (): void => undefined;
+  #resolveGraceEnd = (): void => undefined;
 
   constructor(
     private readonly parts: EndingParts,
@@ -43,7 +43,7 @@ export class ServiceEnd {
     /** Default time to wait for the work under locks. */
     private readonly graceMs = DEFAULT_GRACE_MS,
   ) {
-    this.#graceEndPromise = new Promise((resolve) => (this.#endGrace = resolve));
+    this.#graceEndPromise = new Promise((resolve) => (this.#resolveGraceEnd = resolve));
   }
 
   /** Whether the current caller gets no lock. While the service drains, a caller with a lock may still take others. */
@@ -58,7 +58,7 @@ export class ServiceEnd {
     this.#rejectWaiters(reason);
   }
 
-  limitWaits(ms = this.graceMs): void {
+  beginGraceTime(ms = this.graceMs): void {
     const { clock } = this.parts.service;
     const limitedAt = clock.now();
     this.maxWaitMs = ms;
@@ -69,7 +69,7 @@ export class ServiceEnd {
       this.#isDraining = true;
       this.#rejectWaiters(new LockShutdownError());
       this.parts.holds.abandonAll(limitedAt);
-      this.#endGrace();
+      this.#resolveGraceEnd();
     };
     clock.schedule(ms, endGraceTime, { background: true });
   }
@@ -86,15 +86,15 @@ export class ServiceEnd {
 
   shutdown(graceMs?: number): Promise<void> {
     return runOutsideLocks(() => {
-      this.#closePromise ??= this.#graceEndPromise.then(() => this.#shutdown(DEFAULT_CLOSE_MS));
-      void this.drain(graceMs).then(this.#endGrace);
+      this.#closePromise ??= this.#graceEndPromise.then(() => this.#abandonHoldsAndClose(DEFAULT_CLOSE_MS));
+      void this.drain(graceMs).then(this.#resolveGraceEnd);
       return this.#closePromise;
     });
   }
 
   close(withinMs = DEFAULT_CLOSE_MS): Promise<void> {
-    this.#closePromise ??= runOutsideLocks(() => this.#close(withinMs));
-    this.#endGrace();
+    this.#closePromise ??= runOutsideLocks(() => this.#endHoldsAndClose(withinMs));
+    this.#resolveGraceEnd();
     return this.#closePromise;
   }
 
@@ -104,11 +104,11 @@ export class ServiceEnd {
     this.parts.service.backend.rejectAll(reason);
   }
 
-  async #shutdown(withinMs: number): Promise<void> {
+  async #abandonHoldsAndClose(withinMs: number): Promise<void> {
     this.stop();
     const { backend, clock, observers } = this.parts.service;
     const leftMs = this.parts.holds.abandonAll();
-    if (leftMs === 0) return this.#close(withinMs);
+    if (leftMs === 0) return this.#endHoldsAndClose(withinMs);
     this.parts.stopFollowingHealth?.();
     this.parts.holds.endLeaseWatch();
     // The backend is closed after the work, because the end of a session would free the keys that the work needs.
@@ -118,7 +118,7 @@ export class ServiceEnd {
     observers.endStreams();
   }
 
-  async #close(withinMs = DEFAULT_CLOSE_MS): Promise<void> {
+  async #endHoldsAndClose(withinMs = DEFAULT_CLOSE_MS): Promise<void> {
     this.stop();
     const { backend, clock, observers } = this.parts.service;
     const leadershipsEnd = this.parts.leaderships.end();
@@ -128,7 +128,7 @@ export class ServiceEnd {
       this.parts.holds.endAll((key) => this.parts.leaderships.haveLock(key)),
     );
     await leadershipsEnd;
-    if (this.parts.leaderships.haveLock()) return this.#shutdown(withinMs);
+    if (this.parts.leaderships.haveLock()) return this.#abandonHoldsAndClose(withinMs);
     this.parts.stopFollowingHealth?.();
     this.parts.holds.endLeaseWatch();
     await isFulfilledWithin(clock, withinMs, backend.close());

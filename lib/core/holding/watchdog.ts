@@ -1,7 +1,7 @@
 import { AbortListener } from '../time/abort-listener.js';
 import type { LossReason } from '../contract/errors.js';
 import type { Lease } from '../leasing/lease.js';
-import { trustedUntil } from '../leasing/trust.js';
+import { getEndOfTrust } from '../leasing/trust.js';
 import { WheelTimer, type TimerWheel } from '../time/timer-wheel.js';
 import type { Clock, Timer } from '../time/timers.js';
 
@@ -52,15 +52,15 @@ export class Watchdog {
     this.grantedAt = clock.now();
     this.#timer = new WheelTimer(timerWheel, () => this.#onTimer());
     this.#trustedFrom = lease.times.sentAt;
-    this.#trustedUntil = trustedUntil(this.#trustedFrom, this.#trustedMs);
+    this.#trustedUntil = getEndOfTrust(this.#trustedFrom, this.#trustedMs);
     const { revoked } = lease;
-    lease.onEnd = () => this.#onLeaseEnd();
+    lease.onNotRenewed = () => this.#onLeaseEnd();
     if (revoked?.aborted === false)
       this.#revocationListener = new AbortListener(revoked, () => this.#endAsLost('revoked'));
     // With a short TTL the usual renewal is early enough.
     const isTtlLongEnough = this.#trustedFrom + this.#trustedMs / 3 > this.grantedAt + 2 * FIRST_RENEWAL_MS;
     if (shouldRenew && isWatchedAfterRenewal && isTtlLongEnough)
-      this.#timer.setFrom(this.grantedAt + FIRST_RENEWAL_MS, FIRST_RENEWAL_MS);
+      this.#timer.setAtOrAfter(this.grantedAt + FIRST_RENEWAL_MS, FIRST_RENEWAL_MS);
     else if (shouldRenew) this.#scheduleRenewal();
     else this.#scheduleEndOfTrust();
   }
@@ -80,7 +80,7 @@ export class Watchdog {
   }
 
   /** Puts the lease in jeopardy until the next answer, for example because the connection dropped. */
-  suspect(cause?: unknown): void {
+  putInJeopardy(cause?: unknown): void {
     if (this.#state !== 'held') return;
     this.#state = 'jeopardy';
     this.#scheduleEndOfTrust();
@@ -93,7 +93,7 @@ export class Watchdog {
     const sentAt = this.clock.now();
     if (sentAt >= this.#trustedUntil) return this.#endAsLost('expired');
     this.#renewalSentAt = sentAt;
-    this.#timer.setFrom(this.#renewalLateAt, this.#trustedMs / 12);
+    this.#timer.setAtOrAfter(this.#renewalLateAt, this.#trustedMs / 12);
     const onFailure = (error: unknown): void => this.#onFailure(error);
     try {
       this.lease.renew().then((isStillHeld) => this.#onAnswer(isStillHeld), onFailure);
@@ -135,7 +135,7 @@ export class Watchdog {
     if (!isStillHeld) return this.#endAsLost('revoked');
     if (!this.isTrusted) return this.#endAsLost('expired');
     this.#trustedFrom = sentAt;
-    this.#trustedUntil = trustedUntil(sentAt, this.#trustedMs);
+    this.#trustedUntil = getEndOfTrust(sentAt, this.#trustedMs);
     if (this.#state === 'jeopardy') {
       this.#state = 'held';
       if (this.shouldRenew) this.#endOfTrustTimer?.cancel();
@@ -148,7 +148,7 @@ export class Watchdog {
 
   #onFailure(error: unknown): void {
     this.#endRenewal();
-    this.suspect(error);
+    this.putInJeopardy(error);
     this.#retrySoon();
   }
 
@@ -164,14 +164,14 @@ export class Watchdog {
   }
 
   #scheduleRenewal(): void {
-    if (this.shouldRenew) this.#timer.setBy(this.#trustedFrom + this.#trustedMs / 3, this.#trustedMs / 24);
+    if (this.shouldRenew) this.#timer.setAtOrBefore(this.#trustedFrom + this.#trustedMs / 3, this.#trustedMs / 24);
   }
 
   /** Schedules a renewal after one that failed, at a time that many locks share. */
   #retrySoon(): void {
     if (this.#state === 'over') return;
     const delayMs = Math.min(Math.max(this.#trustedMs / 20, MIN_RETRY_MS), MAX_RETRY_MS);
-    this.#timer.setFrom(this.clock.now() + delayMs, delayMs / 3);
+    this.#timer.setAtOrAfter(this.clock.now() + delayMs, delayMs / 3);
   }
 
   get #renewalLateAt(): number {
@@ -180,7 +180,7 @@ export class Watchdog {
 
   #onTimer(): void {
     if (this.#renewalSentAt === undefined) this.renewNow();
-    else if (this.shouldRenew) this.suspect(new Error('the renewal is late'));
+    else if (this.shouldRenew) this.putInJeopardy(new Error('the renewal is late'));
   }
 
   /** Sets an exact timer for the end of trust. Only a lease in jeopardy, or one that is not renewed, needs it. */

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../time/timers.js';
-import { replyTimeout } from '../time/reply-timeout.js';
+import { scheduleReplyTimeout } from '../time/reply-timeout.js';
 
 /** Watches with one timer whether the replies to many requests are overdue. Needs no close. */
 export class ReplyTimeouts {
@@ -22,7 +22,7 @@ export class ReplyTimeouts {
 
   #setTimer(dueAt: number): void {
     this.#timerDueAt = dueAt;
-    this.#timer = replyTimeout(this.clock, dueAt - this.clock.now(), this.#checkReplies, { background: true });
+    this.#timer = scheduleReplyTimeout(this.clock, dueAt - this.clock.now(), this.#checkReplies, { background: true });
   }
 
   readonly #checkReplies = (): void => {

@@ -3,7 +3,7 @@ import type { Holder } from '../contract/holder.js';
 import type { TermEnd } from '../events/lock-observer.js';
 import { runOutsideLocks } from '../holding/call-tree.js';
 import { currentLocks } from '../holding/lock-handle.js';
-import { whileAwaited } from '../kit/awaited-promises.js';
+import { withKeepAlive } from '../kit/keep-alive.js';
 import type { ResolvedOptions } from '../options/lock-options.js';
 import { assertCanReadHolder, readHolder } from '../looking/readings.js';
 import { pause } from '../time/timers.js';
@@ -35,7 +35,7 @@ export class Leadership implements AsyncDisposable {
   readonly #pauses: TermPauses;
   #term: Term | undefined;
   #termEnd: Promise<unknown> = Promise.resolve();
-  #leavePromise: Promise<boolean> | undefined;
+  #candidacyEndPromise: Promise<boolean> | undefined;
 
   /** @internal */
   constructor(
@@ -64,7 +64,7 @@ export class Leadership implements AsyncDisposable {
    * @throws LockConfigurationError the backend cannot tell; LockBackendError the backend does not answer
    */
   async leader(): Promise<Holder | undefined> {
-    return whileAwaited(async () => this.#readLeader());
+    return withKeepAlive(async () => this.#readLeader());
   }
 
   /**
@@ -86,7 +86,7 @@ export class Leadership implements AsyncDisposable {
   async resign(): Promise<void> {
     // An observer of `termBegan` may call this before `#termEnd` is set for the new term.
     const termEnd = Promise.resolve().then(() => this.#termEnd);
-    await whileAwaited(() => this.#endTerm('resigned', termEnd));
+    await withKeepAlive(() => this.#endTerm('resigned', termEnd));
   }
 
   /**
@@ -94,7 +94,7 @@ export class Leadership implements AsyncDisposable {
    * after `graceMs`. Work that takes longer keeps the key. Resolves at once if the work itself calls this. Idempotent.
    */
   async close(): Promise<void> {
-    await whileAwaited(() => this.leave('resigned'));
+    await withKeepAlive(() => this.endCandidacy('resigned'));
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -102,14 +102,14 @@ export class Leadership implements AsyncDisposable {
   }
 
   /** @internal Ends the candidacy, and resolves to whether the work ended in time. */
-  leave(reason: 'resigned' | 'shutdown'): Promise<boolean> {
+  endCandidacy(reason: 'resigned' | 'shutdown'): Promise<boolean> {
     this.#closeController.abort();
     const { graceMs } = this.settings;
     // Streams of changes end after the grace time, even if the work goes on.
-    this.#leavePromise ??= isFulfilledWithin(this.parts.service.clock, graceMs, this.endPromise).finally(() =>
+    this.#candidacyEndPromise ??= isFulfilledWithin(this.parts.service.clock, graceMs, this.endPromise).finally(() =>
       this.#changes.end(),
     );
-    return this.#endTerm(reason, this.#leavePromise).then((ended) => ended === true);
+    return this.#endTerm(reason, this.#candidacyEndPromise).then((ended) => ended === true);
   }
 
   /** @internal Whether this process has the key, even after the signal of the work has aborted. */
@@ -126,10 +126,10 @@ export class Leadership implements AsyncDisposable {
 
   async #runCandidacy(): Promise<void> {
     const { clock } = this.parts.service;
-    const { signal: until } = this.#closeController;
-    while (!until.aborted) {
+    const { signal } = this.#closeController;
+    while (!signal.aborted) {
       const pauseMs = await this.#runOneTerm();
-      if (pauseMs > 0) await pause(clock, pauseMs, { until });
+      if (pauseMs > 0) await pause(clock, pauseMs, { signal });
     }
     this.#changes.end();
   }

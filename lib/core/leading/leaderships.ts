@@ -72,6 +72,6 @@ export class Leaderships {
   /** Ends all candidacies. Resolves when their work has ended, or when the grace time of each is over. */
   async end(): Promise<void> {
     this.#isEnding = true;
-    await Promise.all(Array.from(this.#byKey.values(), (leadership) => leadership.leave('shutdown')));
+    await Promise.all(Array.from(this.#byKey.values(), (leadership) => leadership.endCandidacy('shutdown')));
   }
 }

@@ -66,7 +66,7 @@ export class CleanUps {
         delayMs = FIRST_RETRY_MS;
       } else {
         this.#releases.push(release);
-        await pause(release.ownedKey.clock, delayMs, { background: true, until: this.#closeController.signal });
+        await pause(release.ownedKey.clock, delayMs, { background: true, signal: this.#closeController.signal });
         delayMs = Math.min(delayMs * 2, MAX_RETRY_MS);
       }
     }

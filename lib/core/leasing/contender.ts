@@ -1,10 +1,10 @@
 import { AbortListener } from '../time/abort-listener.js';
 import { isLockError, LockBackendError, NotSentError } from '../contract/errors.js';
 import { failureKindOf } from '../contract/failure-kind.js';
-import type { Contending } from './contending.js';
+import type { ContenderContext } from './contender-context.js';
 import type { LeaseAttempt, RefusedLease } from '../contract/lease-store.js';
 import type { Lease } from './lease.js';
-import { replyTimeout } from '../time/reply-timeout.js';
+import { scheduleReplyTimeout } from '../time/reply-timeout.js';
 import { assertLockDelay } from '../options/option-resolver.js';
 import type { Question } from './question.js';
 import { AFTER_EXPIRY_MS } from './wake-ups.js';
@@ -38,17 +38,17 @@ export class Contender {
   #obstacle: Error | undefined;
 
   constructor(
-    private readonly contending: Contending,
+    private readonly context: ContenderContext,
     private readonly question: Question,
   ) {
     this.#mayNeedCleanUp = question.request.inheritsQueueEntry === true;
   }
 
   async run(): Promise<Lease | null> {
-    const { contending, question } = this;
+    const { context, question } = this;
     const { key, isSingleAttempt, answer, request } = question;
     let lease: Lease | null = null;
-    contending.contenders.add(this);
+    context.contenders.add(this);
     try {
       this.#startListening();
       if (request.shouldYield === true && !isSingleAttempt && !question.unwatch) await this.#waitForOtherProcesses();
@@ -58,10 +58,10 @@ export class Contender {
       return lease;
     } catch (error) {
       if (isLockError(error) || error === this.#cancellation?.reason) throw error;
-      throw new LockBackendError(key, { backend: contending.store.name, operation: 'acquire', cause: error });
+      throw new LockBackendError(key, { backend: context.store.name, operation: 'acquire', cause: error });
     } finally {
-      contending.contenders.delete(this);
-      question.isAbandoned = true;
+      context.contenders.delete(this);
+      question.isSettled = true;
       question.unwatch?.();
       this.#abortListener?.end();
       const needsCleanUp = !lease && this.#mayNeedCleanUp;
@@ -71,7 +71,7 @@ export class Contender {
 
   #cleanUp(): void {
     const { key, owner, ttlMs, clock } = this.question;
-    this.contending.cleanUp({ key, owner, ttlMs, clock }, this.#lastAttempt);
+    this.context.cleanUp({ key, owner, ttlMs, clock }, this.#lastAttempt);
   }
 
   #startListening(): void {
@@ -82,7 +82,7 @@ export class Contender {
     // A pending answer must still be awaited after an abort: the clean-up has to come after it.
     if (!question.answer) {
       this.#throwIfCancelled();
-      question.watchForWakeUp(this.contending.store);
+      question.watchForWakeUp(this.context.store);
     }
     if (signal?.aborted === false) this.#abortListener = new AbortListener(signal, () => this.cancel(signal.reason));
   }
@@ -104,7 +104,7 @@ export class Contender {
   /** Waits for one polling interval of other processes, so that each of them can ask first. */
   async #waitForOtherProcesses(): Promise<void> {
     await this.#pauseFor(
-      Math.min(this.contending.pollMs * 1.5 + AFTER_EXPIRY_MS, this.question.deadline.remainingMs / 2),
+      Math.min(this.context.pollMs * 1.5 + AFTER_EXPIRY_MS, this.question.deadline.remainingMs / 2),
     );
     this.#throwIfCancelled();
   }
@@ -141,21 +141,21 @@ export class Contender {
   }
 
   #sendQuestion(): Promise<LeaseAttempt> {
-    const { contending, question } = this;
-    const answer = question.send(contending.store);
+    const { context, question } = this;
+    const answer = question.send(context.store);
     answer.then(
-      () => contending.outcomes.noteCarriedOut('take'),
-      (error: unknown) => contending.noteFailure(error, question),
+      () => context.observedHealth.noteCarriedOut('acquire'),
+      (error: unknown) => context.noteFailure(error, question),
     );
     return answer;
   }
 
   #onAnswer(answer: LeaseAttempt): Lease | number {
-    const { contending, question } = this;
+    const { context, question } = this;
     if (!answer.acquired) return this.#onRefusal(answer);
     const times = question.leaseTimesOf(answer);
-    assertLockDelay(question.request.lockDelayMs ?? 0, times.serverTtlMs, contending.store);
-    if (question.canTrust(answer, times)) return contending.createLease(question, answer, times, this.#hasQueueEntry);
+    assertLockDelay(question.request.untrustedMs ?? 0, times.serverTtlMs, context.store);
+    if (question.canTrust(answer, times)) return context.createLease(question, answer, times, this.#hasQueueEntry);
     return this.#onFailure(new Error('the answer came after the lease had ended'));
   }
 
@@ -168,7 +168,7 @@ export class Contender {
     this.#hasQueueEntry = unwatch !== undefined;
     this.#mayNeedCleanUp = this.#hasQueueEntry || staysInLine || request.inheritsQueueEntry === true;
     request.onBlocked?.(obstacle ?? holder);
-    const { pollMs, random } = this.contending;
+    const { pollMs, random } = this.context;
     const poll = pollMs / 2 + random() * pollMs;
     return retryAfterMs === null ? poll : Math.min(poll, retryAfterMs + AFTER_EXPIRY_MS);
   }
@@ -180,10 +180,10 @@ export class Contender {
     const { since, count: times } = this.#failureStreak ?? { since: now, count: 0 };
     this.#failureStreak = { since, count: times + 1, error };
     request.onBlocked?.(error instanceof Error ? error : new Error(String(error)));
-    const isPatienceOver = now - since >= this.contending.patienceMs;
+    const isPatienceOver = now - since >= this.context.patienceMs;
     const isFinal = isLockError(error) || failureKindOf(error) === 'value';
     if (deadline.passed || isPatienceOver || isFinal || this.#cancellation) throw error;
-    return Math.min(FIRST_RETRY_MS * 2 ** times, MAX_RETRY_MS) + this.contending.random() * FIRST_RETRY_MS;
+    return Math.min(FIRST_RETRY_MS * 2 ** times, MAX_RETRY_MS) + this.context.random() * FIRST_RETRY_MS;
   }
 
   async #pauseFor(delayMs: number): Promise<void> {
@@ -211,7 +211,7 @@ export class Contender {
         else reject(new Error('no answer before the deadline'));
       };
       const silentMs = Math.max(deadline.at, askedAt + SILENCE_MS) - clock.now();
-      const silenceTimer = isSingleAttempt ? undefined : replyTimeout(clock, silentMs, onSilence, { background: true });
+      const silenceTimer = isSingleAttempt ? undefined : scheduleReplyTimeout(clock, silentMs, onSilence, { background: true });
       this.#endWait = () => {
         silenceTimer?.cancel();
         reject(this.#cancellation?.reason);

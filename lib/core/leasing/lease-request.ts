@@ -8,7 +8,7 @@ export interface AcquireRequest {
   /** Milliseconds for which the server keeps the lease without a renewal. Backends with sessions use the session's. */
   readonly ttlMs: number;
   /** Milliseconds at the end of `ttlMs` in which the holder no longer trusts the lease. @default 0 */
-  readonly lockDelayMs?: number;
+  readonly untrustedMs?: number;
   readonly deadline: Deadline;
   readonly signal?: AbortSignal | undefined;
   readonly metadata: HolderMetadata;

@@ -1,7 +1,7 @@
 import type { GrantedLease, LeaseStore } from '../contract/lease-store.js';
 import type { Clock, Timer } from '../time/timers.js';
 import type { LeaseTimes } from './lease-times.js';
-import type { Outcomes } from './outcomes.js';
+import type { ObservedHealth } from './observed-health.js';
 import type { CleanUp, OwnedKey } from './owned-key.js';
 
 /** Right to a key for a time, with the requests that renew and release it. */
@@ -28,7 +28,7 @@ export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'>
    * Called when the lease was not renewed in time, but its session still keeps it. Returns whether the listener
    * releases the lease; otherwise the lease releases itself.
    */
-  onEnd?: () => boolean;
+  onNotRenewed?: () => boolean;
   /** Stops the lease from releasing itself at the end of its time. */
   cancelAutoRelease(): void;
 }
@@ -41,7 +41,7 @@ export function hasSessions({ traits }: Pick<LeaseStore, 'traits'>): boolean {
 /** Parts of a backend that a lease needs. */
 interface LeaseContext {
   readonly store: LeaseStore;
-  readonly outcomes: Outcomes;
+  readonly observedHealth: ObservedHealth;
   readonly cleanUp: CleanUp;
 }
 
@@ -56,7 +56,7 @@ export class StoreLease implements Lease, OwnedKey {
   readonly revoked: AbortSignal | undefined;
   readonly attachment: unknown;
   readonly complete: (() => Promise<void>) | undefined;
-  onEnd?: () => boolean;
+  onNotRenewed?: () => boolean;
   #renewedAt: number;
   /** Timer that releases a lease which is not renewed in time, where the session would keep it. */
   #endTimer: Timer | undefined;
@@ -86,16 +86,16 @@ export class StoreLease implements Lease, OwnedKey {
 
   async renew(): Promise<boolean> {
     const { key, owner, clock, context } = this;
-    const { store, outcomes } = context;
+    const { store, observedHealth } = context;
     const sentAt = clock.now();
     try {
       const isHeld = await store.renew(key, owner, this.times.requestedTtlMs);
       if (isHeld) this.#renewedAt = sentAt;
       // A store with sessions may answer without a request to its server, which then proves nothing.
-      if (!hasSessions(store)) outcomes.noteCarriedOut('keep');
+      if (!hasSessions(store)) observedHealth.noteCarriedOut('renewOrRelease');
       return isHeld;
     } catch (error) {
-      outcomes.noteFailure(error, 'keep', this);
+      observedHealth.noteFailure(error, 'renewOrRelease', this);
       throw error;
     }
   }
@@ -104,14 +104,14 @@ export class StoreLease implements Lease, OwnedKey {
   release(): Promise<void> {
     this.cancelAutoRelease();
     const { key, owner, context } = this;
-    const { store, outcomes, cleanUp } = context;
+    const { store, observedHealth, cleanUp } = context;
     const onFailure = (error: unknown): never => {
-      outcomes.noteFailure(error, 'keep', this);
+      observedHealth.noteFailure(error, 'renewOrRelease', this);
       cleanUp(this);
       throw error;
     };
     try {
-      return store.release(key, owner).then(() => outcomes.noteCarriedOut('keep'), onFailure);
+      return store.release(key, owner).then(() => observedHealth.noteCarriedOut('renewOrRelease'), onFailure);
     } catch (error) {
       return Promise.reject(error).catch(onFailure);
     }
@@ -132,7 +132,7 @@ export class StoreLease implements Lease, OwnedKey {
     const leftMs = this.#renewedAt + this.times.serverTtlMs - this.clock.now();
     const onTime = (): void => {
       if (this.clock.now() < this.#renewedAt + this.times.serverTtlMs) this.#scheduleEnd();
-      else if (this.onEnd?.() !== true) this.release().catch(doNothing);
+      else if (this.onNotRenewed?.() !== true) this.release().catch(doNothing);
     };
     this.#endTimer = this.clock.schedule(leftMs, onTime, { background: true });
   }

@@ -7,10 +7,10 @@ import { assertTtl } from '../options/option-resolver.js';
 import type { Clock, Timer } from '../time/timers.js';
 import { CleanUps } from './clean-ups.js';
 import { Contender, SILENCE_MS } from './contender.js';
-import { Contending, type PollingOptions } from './contending.js';
+import { ContenderContext, type PollingOptions } from './contender-context.js';
 import type { AcquireRequest } from './lease-request.js';
 import type { Lease } from './lease.js';
-import { Outcomes } from './outcomes.js';
+import { ObservedHealth } from './observed-health.js';
 import { Question } from './question.js';
 
 const CLOSED_MESSAGE =
@@ -27,9 +27,9 @@ const MAX_UNANSWERED = 5_000;
  * questions are soon answered with a lease; every other question is passed to a `Contender`.
  */
 export class LockBackend {
-  readonly #contending: Contending;
+  readonly #contending: ContenderContext;
   readonly #cleanUps: CleanUps;
-  readonly #outcomes: Outcomes;
+  readonly #outcomes: ObservedHealth;
   /** Questions that wait until fewer are unanswered, in order of arrival. */
   readonly #unsentQuestions = new LinkedQueue<Question>();
   /** Questions that were sent less than `SILENCE_MS` ago, in order of sending. */
@@ -46,8 +46,8 @@ export class LockBackend {
     options: PollingOptions = {},
   ) {
     this.#cleanUps = new CleanUps(store);
-    this.#outcomes = new Outcomes(store, this.#cleanUps.add);
-    this.#contending = new Contending(store, this.#cleanUps.add, this.#outcomes, options);
+    this.#outcomes = new ObservedHealth(store, this.#cleanUps.add);
+    this.#contending = new ContenderContext(store, this.#cleanUps.add, this.#outcomes, options);
   }
 
   /** Shown in errors, events and metrics. */
@@ -126,20 +126,20 @@ export class LockBackend {
     this.#recentQuestions.push(question);
     question.watchForWakeUp(this.store);
     const onAnswer = (attempt: LeaseAttempt): void => {
-      this.#outcomes.noteCarriedOut('take');
+      this.#outcomes.noteCarriedOut('acquire');
       this.#lastAnswerAt = question.clock.now();
-      this.#sendNext();
+      this.#onRequestEnd();
       this.#onAnswer(question, attempt);
     };
     const onFailure = (error: unknown): void => {
       this.#contending.noteFailure(error, question);
-      this.#sendNext();
+      this.#onRequestEnd();
       this.#contend(question);
     };
     question.send(this.store).then(onAnswer, onFailure);
   }
 
-  #sendNext(): void {
+  #onRequestEnd(): void {
     this.#unansweredCount -= 1;
     const next = this.#unsentQuestions.first;
     if (!next || this.#unansweredCount >= MAX_UNANSWERED) return;

@@ -1,6 +1,6 @@
 import type { Asker, GrantedLease, LeaseAttempt, LeaseStore, RefusedLease } from '../contract/lease-store.js';
 import type { LeaseTimes } from './lease-times.js';
-import { trustedUntil } from './trust.js';
+import { getEndOfTrust } from './trust.js';
 import type { AbortListener } from '../time/abort-listener.js';
 import type { Linked, LinkedQueue } from '../time/linked-queue.js';
 import type { Deadline } from '../time/deadline.js';
@@ -28,7 +28,7 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
   sentAt: number;
   answer: Promise<LeaseAttempt> | undefined;
   /** Whether no caller waits for the answer any more. */
-  isAbandoned = false;
+  isSettled = false;
   wasWoken = false;
   onWake: (() => void) | undefined;
   unwatch: (() => void) | undefined;
@@ -71,7 +71,7 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
 
   onSend(): boolean {
     this.sentAt = this.clock.now();
-    return !this.isAbandoned;
+    return !this.isSettled;
   }
 
   /**
@@ -83,12 +83,12 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
 
   /** Returns the times of the lease that the store has granted. */
   leaseTimesOf({ ttlMs = this.ttlMs, sentAt = this.sentAt }: GrantedLease): LeaseTimes {
-    const { lockDelayMs = 0 } = this.request;
-    return { requestedTtlMs: this.ttlMs, serverTtlMs: ttlMs, trustedMs: ttlMs - lockDelayMs, sentAt };
+    const { untrustedMs = 0 } = this.request;
+    return { requestedTtlMs: this.ttlMs, serverTtlMs: ttlMs, trustedMs: ttlMs - untrustedMs, sentAt };
   }
 
   /** Returns whether the caller can still trust the lease. */
   canTrust({ revoked }: GrantedLease, { sentAt, trustedMs }: LeaseTimes): boolean {
-    return revoked?.aborted !== true && this.clock.now() < trustedUntil(sentAt, trustedMs);
+    return revoked?.aborted !== true && this.clock.now() < getEndOfTrust(sentAt, trustedMs);
   }
 }

@@ -6,6 +6,6 @@ const TRUST_MARGIN_MS = 2;
  * Returns the time, on the monotonic clock of this process, until which a lease may be trusted.
  * @param sentAt time at which the request for the lease was sent
  */
-export function trustedUntil(sentAt: number, ttlMs: number): number {
+export function getEndOfTrust(sentAt: number, ttlMs: number): number {
   return sentAt + ttlMs * TRUSTED_SHARE - TRUST_MARGIN_MS;
 }

@@ -35,7 +35,7 @@ const MAX_LINE_LENGTH = 1_000;
 const MAX_DESCRIPTION_LENGTH = 200;
 
 /** New line of a key, and the result for the caller. `token` is that of a new grant. */
-interface Step<Result> {
+interface LineChange<Result> {
   readonly result: Result;
   readonly line: Line;
   readonly token?: bigint;
@@ -45,12 +45,12 @@ interface Step<Result> {
  * Leases of keys with several holders. Each key has one line of claims, a value that is changed by compare-and-swap. An
  * exclusive owner joins the line only if the key has one.
  */
-export class ClaimLeases<Place> {
+export class ClaimLeases<Version> {
   /** Exclusive owners whose claims may be in a line. */
   readonly #exclusiveOwners = new Set<string>();
 
   constructor(
-    private readonly cell: LineCell<Place>,
+    private readonly cell: LineCell<Version>,
     private readonly maxLineLength = MAX_LINE_LENGTH,
   ) {}
 
@@ -123,15 +123,15 @@ export class ClaimLeases<Place> {
 
   async #changeLine<Result>(
     key: string,
-    grants: boolean,
-    computeStep: (reading: CellReading<Place>) => Step<Result>,
+    mayNeedToken: boolean,
+    computeChange: (reading: CellReading<Version>) => LineChange<Result>,
   ): Promise<Result> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      const cellReading = await this.cell.read(key, grants);
-      const sight = { ...cellReading, line: withoutExpired(cellReading.line, cellReading.now) };
-      const { line, token, result } = computeStep(sight);
-      if (line === sight.line) return result;
-      if (await this.cell.swap(key, cellReading.place, { line, token, ready: findReadyWaiters(line) })) return result;
+      const cellReading = await this.cell.read(key, mayNeedToken);
+      const unexpiredReading = { ...cellReading, line: withoutExpired(cellReading.line, cellReading.now) };
+      const { line, token, result } = computeChange(unexpiredReading);
+      if (line === unexpiredReading.line) return result;
+      if (await this.cell.swap(key, cellReading.version, { line, token, ready: findReadyWaiters(line) })) return result;
       await pause(systemClock, randomInt(Math.min(2 ** attempt + 1, MAX_PAUSE_MS)));
     }
     throw new Error(`others changed the line of the key ${MAX_ATTEMPTS} times meanwhile`);

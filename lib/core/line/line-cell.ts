@@ -2,7 +2,7 @@ import type { Holder } from '../contract/holder.js';
 import type { Line } from './line.js';
 
 /** Result of one reading of a key. */
-export interface CellReading<Place> {
+export interface CellReading<Version> {
   /** Claims to the key. Expired ones may be among them. */
   readonly line: Line;
   /** Time of the server in milliseconds, at the reading or shortly before it. */
@@ -14,7 +14,7 @@ export interface CellReading<Place> {
   /** Lease of an exclusive owner that found the key free, and has no line. */
   readonly lease?: { readonly owner: string; readonly leftMs: number | null; readonly holder?: Holder };
   /** Version of the value, which `swap` compares. It changes with every change of the value. */
-  readonly place: Place;
+  readonly version: Version;
 }
 
 /** New value for a key. */
@@ -30,9 +30,9 @@ export interface CellUpdate {
  * Access to the one value that a store keeps for each key. `ClaimLeases` needs nothing else for several holders of a
  * key.
  */
-export interface LineCell<Place> {
-  /** Reads the value of a key. @param grants whether a new token may be needed */
-  read(key: string, grants: boolean): Promise<CellReading<Place>>;
-  /** Writes `next` if the value still has the version `place`, and resolves to whether it did. */
-  swap(key: string, place: Place, next: CellUpdate): Promise<boolean>;
+export interface LineCell<Version> {
+  /** Reads the value of a key. @param mayNeedToken whether a new token may be needed */
+  read(key: string, mayNeedToken: boolean): Promise<CellReading<Version>>;
+  /** Writes `next` if the value still has this version, and resolves to whether it did. */
+  swap(key: string, version: Version, next: CellUpdate): Promise<boolean>;
 }

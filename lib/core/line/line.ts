@@ -1,10 +1,10 @@
-import { type Claim, claimOf, fits } from '../contract/claim.js';
+import { type Claim, claimOfOwner, fits } from '../contract/claim.js';
 import type { KeyHolder, KeyWaiter, LeaseState } from '../contract/key-state.js';
 import { MAX_WAITERS } from '../contract/key-state.js';
 import type { RefusedLease } from '../contract/lease-store.js';
 import { unpackHolder } from '../contract/holder.js';
 
-/** Owner's claim to a key. The owner's name encodes the part of the key, see `claimOf`. */
+/** Owner's claim to a key. The owner's name encodes the part of the key, see `claimOfOwner`. */
 export interface LineEntry {
   readonly owner: string;
   /** Time at which the claim expires, in milliseconds by the server's clock. */
@@ -25,7 +25,7 @@ export interface ClaimResult {
   readonly granted?: LineEntry & { readonly token: bigint };
 }
 
-const claimOfEntry = ({ owner }: LineEntry): Claim => claimOf(owner);
+const claimOfEntry = ({ owner }: LineEntry): Claim => claimOfOwner(owner);
 
 export function withoutExpired(line: Line, now: number): Line {
   return line.filter(({ until }) => until > now);
@@ -46,7 +46,7 @@ export function applyClaim(
   const existing = line[index];
   const withEntry = (entry: LineEntry): Line => (index < 0 ? [...line, entry] : line.with(index, entry));
   const before = index < 0 ? line : line.slice(0, index);
-  if (existing?.token !== undefined || fits(claimOf(owner), before.map(claimOfEntry))) {
+  if (existing?.token !== undefined || fits(claimOfOwner(owner), before.map(claimOfEntry))) {
     const granted = { owner, until, description, token: existing?.token ?? nextToken };
     return { line: withEntry(granted), granted };
   }

@@ -8,9 +8,9 @@ export type Obstacle =
   { readonly until: 'end' | 'entry'; readonly at: number } | { readonly until: 'departure'; readonly at?: never };
 
 /** Returns whether each claim of a line holds the key, by the index of the claim. */
-export function holdsByIndex(line: readonly Claim[]): boolean[] {
+export function isHolderByIndex(line: readonly Claim[]): boolean[] {
   let permitCount = 0;
-  return line.map(({ permits, of }) => (permitCount += permits) <= of);
+  return line.map(({ permits, limit }) => (permitCount += permits) <= limit);
 }
 
 /**
@@ -22,9 +22,9 @@ export function holdsByIndex(line: readonly Claim[]): boolean[] {
  */
 export function obstacleOf(claim: Claim, before: readonly Claim[]): Obstacle | undefined {
   if (fits(claim, before)) return undefined;
-  const holds = holdsByIndex(before);
+  const holds = isHolderByIndex(before);
   const index = before.findLastIndex(
-    (other, i) => excludes(other, claim) || (!holds[i] && canAwaitEntry(claim, other)),
+    (other, i) => excludes(other, claim) || (!holds[i] && canAwaitGrant(claim, other)),
   );
   const nearestObstacle = before[index];
   if (!nearestObstacle) return { until: 'departure' };
@@ -32,11 +32,11 @@ export function obstacleOf(claim: Claim, before: readonly Claim[]): Obstacle | u
 }
 
 /** Returns whether it is enough that `waiter` watches the entry of `other`, which is ahead of it in line. */
-export function canAwaitEntry(waiter: Claim, other: Claim): boolean {
-  const hasPermits = other.of < EXCLUSIVE.of;
-  return hasPermits && !excludes(other, waiter) && other.of >= waiter.of - waiter.permits;
+export function canAwaitGrant(waiter: Claim, other: Claim): boolean {
+  const hasPermits = other.limit < EXCLUSIVE.limit;
+  return hasPermits && !excludes(other, waiter) && other.limit >= waiter.limit - waiter.permits;
 }
 
 function excludes(one: Claim, other: Claim): boolean {
-  return one.permits + other.permits > other.of;
+  return one.permits + other.permits > other.limit;
 }

@@ -1,4 +1,4 @@
-import { claimOf, shareProperty } from '../contract/claim.js';
+import { claimOfOwner, shareProperty } from '../contract/claim.js';
 import { isLockError, LockConfigurationError } from '../contract/errors.js';
 import type { Holder } from '../contract/holder.js';
 import type { KeyHolder, KeyWaiter, LeaseState } from '../contract/key-state.js';
@@ -7,7 +7,7 @@ import { runOutsideLocks } from '../holding/call-tree.js';
 import type { Holds } from '../holding/holds.js';
 import type { ServiceContext } from '../holding/service-context.js';
 import { hasSessions } from '../leasing/lease.js';
-import { whileAwaited } from '../kit/awaited-promises.js';
+import { withKeepAlive } from '../kit/keep-alive.js';
 import { HAND_OFF_BITS } from '../options/hand-off-options.js';
 
 /** @throws LockConfigurationError when the store cannot read who holds a key */
@@ -35,7 +35,7 @@ function withShareAndToken<Claimant extends KeyHolder | KeyWaiter>(claimant: Cla
   return {
     ...claimant,
     ...(token === undefined ? {} : { fencingToken: token << HAND_OFF_BITS }),
-    ...shareProperty(claimOf(claimant.owner)),
+    ...shareProperty(claimOfOwner(claimant.owner)),
   };
 }
 
@@ -94,7 +94,7 @@ async function askStore<T>(
   stopSignal.throwIfAborted();
   try {
     const sendRequest = (): Promise<T> => runOutsideLocks(() => request(backend.store));
-    return await whileAwaited(() => backend.noteOutcome(key, clock, sendRequest()));
+    return await withKeepAlive(() => backend.noteOutcome(key, clock, sendRequest()));
   } catch (error) {
     if (isLockError(error, 'LOCK_CONFIGURATION')) throw error;
     throw observers.notifyFailure(key, operation, error);

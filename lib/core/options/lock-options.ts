@@ -209,7 +209,7 @@ export function assertServiceOptions(options: LockServiceOptions): void {
   if (options.maxHandOffMs !== undefined) assertNumber('maxHandOffMs', options.maxHandOffMs, 0, Infinity);
   if (options.maxWaiters !== undefined) assertNumber('maxWaiters', options.maxWaiters, 0, Infinity);
   if (options.shutdownGraceMs !== undefined) assertNumber('shutdownGraceMs', options.shutdownGraceMs, 0, Infinity);
-  assertObjectsOf(options);
+  assertOtherServiceOptions(options);
   const { namespace } = options;
   if (namespace !== undefined) {
     assertText('namespace', namespace, /^[\w.-]+$/u, 'letters, digits, "_", "." and "-", because a colon ends it');
@@ -221,7 +221,7 @@ export function keyPrefixOf({ namespace }: LockServiceOptions): string {
   return namespace === undefined ? '' : `${namespace}:`;
 }
 
-function assertObjectsOf({ label, observers, orderWarnings, clock }: LockServiceOptions): void {
+function assertOtherServiceOptions({ label, observers, orderWarnings, clock }: LockServiceOptions): void {
   if (label !== undefined && (typeof label !== 'string' || label === '' || label.length > MAX_LABEL_LENGTH)) {
     refuseOption('label', `must be a text of 1 to ${MAX_LABEL_LENGTH} characters; it was ${shownOption(label)}`);
   }

@@ -69,7 +69,7 @@ function assertMinHoldIsSupported(
 }
 
 /** Returns the milliseconds for which a server keeps a lease after its holder has stopped trusting it. */
-export function untrustedMs(
+export function getUntrustedMs(
   { ttlMs, lockDelayMs, minHoldMs }: ResolvedOptions,
   { endsWith = 'ttl' }: StoreTraits = {},
 ): number {
@@ -110,13 +110,13 @@ export class OptionResolver {
 
   /** Returns all options of a call, frozen. Another call with the result as its options need not resolve them again. */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    const resolved = Object.freeze({ ...this.resolveOnce(options) });
+    const resolved = Object.freeze({ ...this.resolveForCall(options) });
     this.#resolvedOptions.set(resolved, resolved);
     return resolved;
   }
 
   /** Returns all options of a call, or `options` itself if `resolve` has returned it. */
-  resolveOnce(options?: AcquireOptions): Readonly<ResolvedOptions> {
+  resolveForCall(options?: AcquireOptions): Readonly<ResolvedOptions> {
     if (options === undefined) return this.defaults;
     return this.#resolvedOptions.get(options) ?? this.#resolve(options, this.defaults);
   }

@@ -57,9 +57,9 @@ export class SeveralKeys {
     const attempts = keys.map(({ key, options }) => this.locker.tryAcquire(key, options).catch(() => null));
     const results = await Promise.all(attempts);
     const busyIndex = results.indexOf(null);
-    const leadingResults = busyIndex < 0 ? results : results.slice(0, busyIndex);
-    await releaseUnused(results.slice(leadingResults.length));
-    return leadingResults.filter((lock) => lock !== null);
+    const resultsBeforeBusy = busyIndex < 0 ? results : results.slice(0, busyIndex);
+    await releaseUnused(results.slice(resultsBeforeBusy.length));
+    return resultsBeforeBusy.filter((lock) => lock !== null);
   }
 
   /**

@@ -1,4 +1,4 @@
-import { claimFor, covers, describeClaim } from '../contract/claim.js';
+import { claimOfOptions, covers, describeClaim } from '../contract/claim.js';
 import { LockConfigurationError, quote } from '../contract/errors.js';
 import { assertKey } from '../contract/key.js';
 import { assertOptions, isObject } from '../kit/option-checks.js';
@@ -69,8 +69,8 @@ function resolveClaim(
  * to itself, and is taken once.
  */
 function findStrongestClaim(key: string, resolvedKeys: readonly ResolvedKey[]): ResolvedKey {
-  const claims = resolvedKeys.map(({ options }) => claimFor(options));
-  const strongest = resolvedKeys.find(({ options }) => claims.every((claim) => covers(claimFor(options), claim)));
+  const claims = resolvedKeys.map(({ options }) => claimOfOptions(options));
+  const strongest = resolvedKeys.find(({ options }) => claims.every((claim) => covers(claimOfOptions(options), claim)));
   if (strongest) return strongest;
   const descriptions = [...new Set(claims.map(describeClaim))].join(' and ');
   throw new LockConfigurationError(

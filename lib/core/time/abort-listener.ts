@@ -2,7 +2,7 @@ import { type Linked, LinkedQueue } from './linked-queue.js';
 
 type ListenerQueue = LinkedQueue<AbortListener>;
 
-const sharedListeners = new WeakMap<AbortSignal, { readonly crowd: ListenerQueue; readonly onAbort: () => void }>();
+const sharedListeners = new WeakMap<AbortSignal, { readonly listeners: ListenerQueue; readonly onAbort: () => void }>();
 
 /**
  * Calls `onAbort` when a signal aborts, until `end` is called. All instances for one signal share one event listener:
@@ -21,28 +21,28 @@ export class AbortListener implements Linked<AbortListener> {
     private readonly signal: AbortSignal,
     readonly onAbort: () => void,
   ) {
-    const { crowd, onAbort: shared } = sharedListenerOf(signal);
-    if (!crowd.first) signal.addEventListener('abort', shared);
-    crowd.push(this);
+    const { listeners, onAbort: shared } = sharedListenerOf(signal);
+    if (!listeners.first) signal.addEventListener('abort', shared);
+    listeners.push(this);
   }
 
   end(): void {
-    const { crowd, onAbort } = sharedListenerOf(this.signal);
-    crowd.delete(this);
-    if (!crowd.first) this.signal.removeEventListener('abort', onAbort);
+    const { listeners, onAbort } = sharedListenerOf(this.signal);
+    listeners.delete(this);
+    if (!listeners.first) this.signal.removeEventListener('abort', onAbort);
   }
 }
 
-function sharedListenerOf(signal: AbortSignal): { readonly crowd: ListenerQueue; readonly onAbort: () => void } {
+function sharedListenerOf(signal: AbortSignal): { readonly listeners: ListenerQueue; readonly onAbort: () => void } {
   const existing = sharedListeners.get(signal);
   if (existing) return existing;
-  const crowd: ListenerQueue = new LinkedQueue();
+  const listeners: ListenerQueue = new LinkedQueue();
   const onAbort = (): void => {
-    for (let next = crowd.first; next; next = crowd.first) {
+    for (let next = listeners.first; next; next = listeners.first) {
       next.end();
       next.onAbort();
     }
   };
-  sharedListeners.set(signal, { crowd, onAbort });
-  return { crowd, onAbort };
+  sharedListeners.set(signal, { listeners, onAbort });
+  return { listeners, onAbort };
 }

@@ -2,7 +2,7 @@ import { clearImmediate, setImmediate } from 'node:timers';
 import type { Clock, Timer } from './timers.js';
 
 /** Calls `onSilence` after `delayMs`. An answer has to cancel the timer. */
-export function replyTimeout(
+export function scheduleReplyTimeout(
   clock: Clock,
   delayMs: number,
   onSilence: () => void,

@@ -93,12 +93,12 @@ export class WheelTimer implements Timer, Linked<WheelTimer> {
   ) {}
 
   /** Sets the timer to the last grid point that is not later than `time`. */
-  setBy(time: number, gridMs: number): void {
+  setAtOrBefore(time: number, gridMs: number): void {
     this.#setAt(Math.floor(time / gridMs) * gridMs);
   }
 
   /** Sets the timer to the first grid point that is not earlier than `time`. */
-  setFrom(time: number, gridMs: number): void {
+  setAtOrAfter(time: number, gridMs: number): void {
     const pointTime = Math.ceil(time / gridMs) * gridMs;
     // A point that rounding has put before `time` would fire again and again.
     this.#setAt(pointTime < time ? pointTime + gridMs : pointTime);

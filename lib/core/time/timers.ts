@@ -58,16 +58,16 @@ export const systemClock: Clock = {
 export function pause(
   clock: Clock,
   delayMs: number,
-  { until, ...options }: { readonly background?: boolean; readonly until?: AbortSignal } = {},
+  { signal, ...options }: { readonly background?: boolean; readonly signal?: AbortSignal } = {},
 ): Promise<void> {
   return new Promise((resolve) => {
-    if (until?.aborted === true) return resolve();
+    if (signal?.aborted === true) return resolve();
     const finish = (): void => {
       timer.cancel();
       listener?.end();
       resolve();
     };
     const timer = clock.schedule(delayMs, finish, options);
-    const listener = until && new AbortListener(until, finish);
+    const listener = signal && new AbortListener(signal, finish);
   });
 }

@@ -1,4 +1,4 @@
-import { replyTimeout } from './reply-timeout.js';
+import { scheduleReplyTimeout } from './reply-timeout.js';
 import type { Clock } from './timers.js';
 
 /**
@@ -7,7 +7,7 @@ import type { Clock } from './timers.js';
  */
 export function isFulfilledWithin(clock: Clock, ms: number, task: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    const timer = replyTimeout(clock, ms, () => resolve(false), { background: true });
+    const timer = scheduleReplyTimeout(clock, ms, () => resolve(false), { background: true });
     const onFulfilled = (): void => {
       timer.cancel();
       resolve(true);

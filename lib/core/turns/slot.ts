@@ -1,4 +1,4 @@
-import { claimFor, EXCLUSIVE, ownerSuffixOf } from '../contract/claim.js';
+import { claimOfOptions, EXCLUSIVE, ownerSuffixOf } from '../contract/claim.js';
 import type { ResolvedOptions } from '../options/lock-options.js';
 
 /** Lone surrogate between the key and the claim. No key contains one, because keys are well-formed. */
@@ -15,8 +15,8 @@ export function slotOf(key: string, options: ResolvedOptions): string {
 
 /** Returns how many callers of a slot may ask the server at a time: as many as could hold the key together. */
 export function maxTurnsOf(options: ResolvedOptions): number {
-  const claim = claimFor(options);
-  return claim.of === EXCLUSIVE.of ? 1 : Math.floor(claim.of / claim.permits);
+  const claim = claimOfOptions(options);
+  return claim.limit === EXCLUSIVE.limit ? 1 : Math.floor(claim.limit / claim.permits);
 }
 
 /** Returns whether both callers would send the same request to the backend. */

@@ -12,7 +12,7 @@ export class Waiter<Handover> {
     readonly options: ResolvedOptions,
     deadline: Deadline,
     private readonly waiters: Set<Waiter<Handover>>,
-    private readonly onEnd: (handed: Handover | null | 'timed-out') => void,
+    private readonly onResolved: (outcome: Handover | null | 'timed-out') => void,
     private readonly onRejected: (reason: unknown) => void,
   ) {
     this.#timer = deadline.clock.schedule(deadline.remainingMs, () => this.resolve('timed-out'));
@@ -22,7 +22,7 @@ export class Waiter<Handover> {
 
   resolve(handover: Handover | null | 'timed-out'): void {
     this.#leave();
-    this.onEnd(handover);
+    this.onResolved(handover);
   }
 
   reject(reason: unknown): void {

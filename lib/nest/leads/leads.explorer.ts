@@ -59,7 +59,7 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
   async onModuleDestroy(): Promise<void> {
     // Nest 11.0 calls this hook also on an object that it has not constructed, after a lazy module has failed.
     if (!(#leaderships in this)) return;
-    await Promise.all(this.#leaderships.map((leadership) => leadership.leave('shutdown')));
+    await Promise.all(this.#leaderships.map((leadership) => leadership.endCandidacy('shutdown')));
   }
 
   #collectMethods(wrapper: ProviderWrapper): void {

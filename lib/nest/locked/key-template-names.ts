@@ -58,7 +58,7 @@ export class KeyTemplateNames {
  * Returns a name for a key without a template: its first word, and `*` for all that follows. Numbers in the first word are
  * `*`, too. The name shows no values of keys, because metrics and traces leave the application.
  */
-export function getDefaultTemplate(key: string): string {
+export function getFirstWordName(key: string): string {
   return keyClass(key).replace(FIRST_WORD_PATTERN, '$1*');
 }
 

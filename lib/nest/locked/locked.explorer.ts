@@ -19,7 +19,7 @@ type ProviderWrapper = ReturnType<DiscoveryService['getProviders']>[number];
  * Instances that this class gave their services, because Nest injects nothing into them. A value may be a provider of
  * several applications: the last application replaces its services.
  */
-const filledInstances = new WeakSet<object>();
+const instancesWithSetServices = new WeakSet<object>();
 
 /**
  * Validates every locked method when the application starts or loads a lazy module: a key that can never be resolved fails
@@ -97,35 +97,35 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
 
   /** Fills the instances of a value or a factory. Has a factory that runs for each request fill its instances, too. */
   #exploreInstances(wrapper: ProviderWrapper): void {
-    this.#fillInstance(wrapper.instance);
-    for (const transient of wrapper.getStaticTransientInstances()) this.#fillInstance(transient?.instance);
+    this.#setServices(wrapper.instance);
+    for (const transient of wrapper.getStaticTransientInstances()) this.#setServices(transient?.instance);
     const { metatype, isFactory, isTransient } = wrapper;
     const isSingleton = wrapper.isDependencyTreeStatic() && !isTransient;
     if (!isFactory || isSingleton || typeof metatype !== 'function') return;
     // Nest calls the metatype of a factory for each instance.
     wrapper.metatype = async (...args: unknown[]): Promise<unknown> => {
       const instance: unknown = await Reflect.apply(metatype, undefined, args);
-      this.#fillInstance(instance);
+      this.#setServices(instance);
       return instance;
     };
   }
 
-  #fillInstance(instance: unknown): void {
+  #setServices(instance: unknown): void {
     if (!isObject(instance)) return;
     assertStepsLocked(instance);
     const methods = getLockedMethods(instance);
     assertOverridesLocked(Object.getPrototypeOf(instance) ?? instance, methods);
     const lacksService = methods.some(({ serviceProperty }) => Reflect.get(instance, serviceProperty) === undefined);
-    if (lacksService) filledInstances.add(instance);
+    if (lacksService) instancesWithSetServices.add(instance);
     for (const method of methods) {
       method.validate(instance.constructor, this.services.get(method.backend));
       Reflect.set(instance, method.serviceProperty, this.#findService(instance, method));
-      if (method.step) this.#fillStepProvider(instance, method.step);
+      if (method.step) this.#setStepProvider(instance, method.step);
       this.#addPendingStep(method.step, instance);
     }
   }
 
-  #fillStepProvider(instance: object, { providerProperty, step }: MethodStep): void {
+  #setStepProvider(instance: object, { providerProperty, step }: MethodStep): void {
     if (this.#getInjectedProvider(instance, providerProperty) !== undefined) return;
     try {
       Reflect.set(instance, providerProperty, this.moduleRef.get<unknown>(step.needs, { strict: false }));
@@ -136,7 +136,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
 
   /** Returns the provider in the property, unless this class has put it there. */
   #getInjectedProvider(instance: object, property: symbol): unknown {
-    return filledInstances.has(instance) ? undefined : Reflect.get(instance, property);
+    return instancesWithSetServices.has(instance) ? undefined : Reflect.get(instance, property);
   }
 
   /**

@@ -70,7 +70,7 @@ export class LockServices implements NamedLockServices, BeforeApplicationShutdow
 
   /** Starts the grace time before Nest closes the HTTP server, because a request that never ends keeps the server open. */
   beforeApplicationShutdown(): void {
-    this.#mapServices((service) => service.limitWaits());
+    this.#mapServices((service) => service.beginGraceTime());
   }
 
   async onApplicationShutdown(): Promise<void> {

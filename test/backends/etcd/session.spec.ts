@@ -67,11 +67,11 @@ wantedOf(['etcd']).forEach(() =>
       const clock = new ManualClock();
       const client = new EtcdClient(resolveEtcdOptions({ endpoints: world.server.urls }));
       try {
-        const session = await EtcdSession.grant(client, new EtcdLockNames('lock'), 2_000, clock);
+        const session = await EtcdSession.open(client, new EtcdLockNames('lock'), 2_000, clock);
         clock.stall(2_000);
-        await expect(session.hasKey('lock/of/nobody', 1n)).rejects.toThrow('the session is over');
+        await expect(session.confirmKey('lock/of/nobody', 1n)).rejects.toThrow('the session is over');
         session.end();
-        await expect(session.hasKey('lock/of/nobody', 1n)).resolves.toBe(false);
+        await expect(session.confirmKey('lock/of/nobody', 1n)).resolves.toBe(false);
       } finally {
         client.close();
       }

@@ -8,7 +8,7 @@ import type { MemcachedConnection } from '../../../lib/backends/memcached/transp
 import { MemcachedLeaseStore } from '../../../lib/backends/memcached/lease-store.js';
 import { MetaDialect } from '../../../lib/backends/memcached/meta-dialect.js';
 import { probeCapabilities } from '../../../lib/backends/memcached/capability-probe.js';
-import type { MemcachedRing } from '../../../lib/backends/memcached/ring.js';
+import type { MemcachedServers } from '../../../lib/backends/memcached/servers.js';
 import { ServerClock } from '../../../lib/backends/memcached/server-clock.js';
 import { VerifiedConnection } from '../../../lib/backends/memcached/verified-connection.js';
 import { wantedOf } from '../describe-backend.js';
@@ -78,7 +78,7 @@ class World {
       getNode: () => node,
       close: () => undefined,
     };
-    this.#store = new MemcachedLeaseStore(servers as unknown as MemcachedRing, 'lock');
+    this.#store = new MemcachedLeaseStore(servers as unknown as MemcachedServers, 'lock');
   }
 
   /** One or two callers, at once, over one connection. */

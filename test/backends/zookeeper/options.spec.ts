@@ -8,7 +8,7 @@ import {
   encodeData,
   readHolder,
   encodeKey,
-  readDataOwner,
+  parseOwnerOfData,
 } from '../../../lib/backends/zookeeper/znode-name.js';
 import { sortBySequence, areSequencesExhausted } from '../../../lib/backends/zookeeper/queue-order.js';
 
@@ -120,11 +120,11 @@ describe('names of nodes', () => {
     const holderIn = (data: Buffer | undefined) => readHolder({ ...state, data });
     expect(holderIn(encodeData({ host: 'h', pid: 7, label: 'l' }))).toEqual({ host: 'h', pid: 7, label: 'l', since });
     expect(holderIn(encodeData({ host: 'h', pid: 7 }, 'owner'))).toEqual({ host: 'h', pid: 7, since });
-    expect(readDataOwner({ ...state, data: encodeData({ host: 'h', pid: 7 }, 'owner') })).toBe('owner');
+    expect(parseOwnerOfData({ ...state, data: encodeData({ host: 'h', pid: 7 }, 'owner') })).toBe('owner');
     for (const text of [undefined, '', 'text', 'null', '[]', '{"host":1}', '{"pid":7}']) {
       const data = text === undefined ? undefined : Buffer.from(text);
       expect(holderIn(data)).toBeUndefined();
-      expect(readDataOwner({ ...state, data })).toBeUndefined();
+      expect(parseOwnerOfData({ ...state, data })).toBeUndefined();
     }
   });
 });

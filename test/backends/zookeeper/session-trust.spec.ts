@@ -65,7 +65,7 @@ async function simulate({ tickMs, sessionTicks, phase, asks, cut }: Run) {
   const take = async (): Promise<void> => {
     const askedAt = clock.now();
     await connection.send();
-    trustedUntil = Math.max(trustedUntil, session.latestConfirmedAt(askedAt) + session.times.trustMs);
+    trustedUntil = Math.max(trustedUntil, session.getTrustStart(askedAt) + session.times.trustMs);
     grants += 1;
   };
   const inOrder = asks.toSorted((a, b) => a.at - b.at);

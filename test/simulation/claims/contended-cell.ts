@@ -18,7 +18,7 @@ export class ContendedCell implements LineCell<Line> {
   ) {}
 
   read(): Promise<CellReading<Line>> {
-    return this.#request(() => ({ line: this.line, now: NOW, nextToken: this.lastToken + 1n, place: this.line }));
+    return this.#request(() => ({ line: this.line, now: NOW, nextToken: this.lastToken + 1n, version: this.line }));
   }
 
   swap(_key: string, place: Line, { line, token }: CellUpdate): Promise<boolean> {

@@ -1,5 +1,5 @@
 import type * as Core from 'nestjs-distributed-lock/core';
-import { claimOf, isExclusive, type Line } from 'nestjs-distributed-lock/core';
+import { claimOfOwner, isExclusive, type Line } from 'nestjs-distributed-lock/core';
 import { Random } from '../../support/random.js';
 import { ContendedCell } from './contended-cell.js';
 
@@ -37,10 +37,10 @@ class Believers {
     if (this.#tokens.has(token)) this.wrong.push(`${owner} has the token of another one`);
     this.#tokens.add(token);
     this.#owners.add(owner);
-    const claims = [...this.#owners].map((one) => claimOf(one));
+    const claims = [...this.#owners].map((one) => claimOfOwner(one));
     const taken = claims.reduce((sum, { permits }) => sum + permits, 0);
     const isShared = this.#owners.size > 1 && [...this.#owners].some((one) => isExclusive(one));
-    if (isShared || taken > Math.max(...claims.map(({ of }) => of))) {
+    if (isShared || taken > Math.max(...claims.map(({ limit }) => limit))) {
       this.wrong.push(`${[...this.#owners].join(' ')} have the key together`);
     }
   }

@@ -1,4 +1,4 @@
-import { claimOf, isExclusive } from 'nestjs-distributed-lock/core';
+import { claimOfOwner, isExclusive } from 'nestjs-distributed-lock/core';
 import type { Holding, Moment, Schedule, Sight } from './moments.js';
 
 /** How far a placement may differ from the rule of the nodes. */
@@ -47,9 +47,9 @@ function unlike(
 }
 
 function tooMany({ holdings }: Sight): string | undefined {
-  const claims = holdings.map(({ owner }) => claimOf(owner));
+  const claims = holdings.map(({ owner }) => claimOfOwner(owner));
   const taken = claims.reduce((sum, { permits }) => sum + permits, 0);
-  const isOver = taken > Math.max(0, ...claims.map(({ of }) => of));
+  const isOver = taken > Math.max(0, ...claims.map(({ limit }) => limit));
   const isShared = holdings.length > 1 && holdings.some(({ owner }) => isExclusive(owner));
   return isOver || isShared ? `too many have the key: ${names(holdings).join(' ')}` : undefined;
 }

@@ -2,9 +2,9 @@ import type { Bounds, Kind } from './line-model.js';
 
 const ALL = 2 ** 31 - 1;
 
-const ALONE: Kind = { suffix: '', permits: ALL, of: ALL };
-const READER: Kind = { suffix: '~s', permits: 1, of: ALL };
-const permits = (wanted: number, of: number): Kind => ({ suffix: `~${wanted}-${of}`, permits: wanted, of });
+const ALONE: Kind = { suffix: '', permits: ALL, limit: ALL };
+const READER: Kind = { suffix: '~s', permits: 1, limit: ALL };
+const permits = (wanted: number, limit: number): Kind => ({ suffix: `~${wanted}-${limit}`, permits: wanted, limit });
 
 /** Keys whose clients want this. */
 export interface KeyModel {

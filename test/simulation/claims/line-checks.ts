@@ -15,7 +15,7 @@ function tooMany(model: LineModel, world: World): string | undefined {
     .filter(isInside)
     .map(({ owner }) => model.kindOf(owner));
   const taken = kinds.reduce((sum, { permits }) => sum + permits, 0);
-  if (taken > Math.max(0, ...kinds.map(({ of }) => of))) return `${kinds.length} have the key together`;
+  if (taken > Math.max(0, ...kinds.map(({ limit }) => limit))) return `${kinds.length} have the key together`;
   return kinds.length > 1 && kinds.some(({ suffix }) => suffix === '') ? 'who wants all is not alone' : undefined;
 }
 
@@ -34,7 +34,7 @@ function overtaken(model: LineModel, world: World): string | undefined {
   const line = model.living(world);
   const unfit = line.find((entry, i) => isInside(entry) && !model.fits(line, i));
   if (unfit) return `${unfit.owner} has the key and does not fit`;
-  const limits = new Set(model.kinds.filter(({ suffix }) => suffix !== '').map(({ of }) => of));
+  const limits = new Set(model.kinds.filter(({ suffix }) => suffix !== '').map(({ limit }) => limit));
   if (limits.size > 1) return undefined;
   const blocked = line.findIndex((_, i) => !model.fits(line, i));
   const later = blocked < 0 ? undefined : line.slice(blocked).find(isInside);

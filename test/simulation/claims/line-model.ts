@@ -11,7 +11,7 @@ export type LineRule = Pick<
 export interface Kind {
   readonly suffix: string;
   readonly permits: number;
-  readonly of: number;
+  readonly limit: number;
 }
 
 export interface Bounds {
@@ -81,8 +81,8 @@ export class LineModel {
 
   /** The rule, in the model's own words: all who came before, inside or not, leave enough. */
   fits(line: Line, at: number): boolean {
-    const { of } = this.kindOf(line[at]?.owner ?? '');
-    return line.slice(0, at + 1).reduce((sum, { owner }) => sum + this.kindOf(owner).permits, 0) <= of;
+    const { limit } = this.kindOf(line[at]?.owner ?? '');
+    return line.slice(0, at + 1).reduce((sum, { owner }) => sum + this.kindOf(owner).permits, 0) <= limit;
   }
 
   /** The sight of a store. */

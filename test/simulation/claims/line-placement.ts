@@ -16,7 +16,7 @@ class Cell implements LineCell<Line> {
   #lastToken = 0n;
 
   async read(): Promise<Reading<Line>> {
-    return { line: this.line, now: NOW, nextToken: this.#lastToken + 1n, place: this.line };
+    return { line: this.line, now: NOW, nextToken: this.#lastToken + 1n, version: this.line };
   }
 
   async swap(_key: string, place: Line, { line, token, ready }: CellUpdate): Promise<boolean> {

@@ -21,7 +21,7 @@ const LINES = [
   ['', '~s'],
   ['~1-3', '~2-3'],
   ['', '~1-2'],
-].map((kinds) => kinds.map((kind) => core.claimOf(`a${kind}`)));
+].map((kinds) => kinds.map((kind) => core.claimOfOwner(`a${kind}`)));
 
 function wrongLines(rule: NodesRule): readonly unknown[] {
   return LINES.flatMap((claims) => exploreNodes(rule, claims, { longest: 4, arrivals: 5 }).wrong);
@@ -34,6 +34,6 @@ describe('is noticed in the model of a line of nodes: a core that', () => {
 
   it('does not give its word', () => {
     expect(wrongLines(core)).toEqual([]);
-    expect(wrongLines({ ...core, canAwaitEntry: () => false })).not.toEqual([]);
+    expect(wrongLines({ ...core, canAwaitGrant: () => false })).not.toEqual([]);
   });
 });

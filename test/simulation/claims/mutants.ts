@@ -5,20 +5,20 @@ export const OF_THE_LINE: readonly Mutant[] = [
   {
     mistake: 'lets in one more than fit',
     file: 'contract/claim.ts',
-    from: 'return permitCount <= claim.of;',
-    to: 'return permitCount - 1 <= claim.of;',
+    from: 'return permitCount <= claim.limit;',
+    to: 'return permitCount - 1 <= claim.limit;',
   },
   {
     mistake: 'keeps the last permit back',
     file: 'contract/claim.ts',
-    from: 'return permitCount <= claim.of;',
-    to: 'return permitCount <= claim.of && (permitCount < claim.of || claim.of > 3);',
+    from: 'return permitCount <= claim.limit;',
+    to: 'return permitCount <= claim.limit && (permitCount < claim.limit || claim.limit > 3);',
   },
   {
     mistake: 'does not count those who wait',
     file: 'line/line.ts',
-    from: 'fits(claimOf(owner), before.map(claimOfEntry))',
-    to: 'fits(claimOf(owner), before.filter(({ token }) => token !== undefined).map(claimOfEntry))',
+    from: 'fits(claimOfOwner(owner), before.map(claimOfEntry))',
+    to: 'fits(claimOfOwner(owner), before.filter(({ token }) => token !== undefined).map(claimOfEntry))',
   },
   {
     mistake: 'renews all who have the key',
@@ -69,8 +69,8 @@ export const OF_THE_NODES: readonly Mutant[] = [
   {
     mistake: 'counts one permit too few',
     file: 'contract/claim.ts',
-    from: 'return permitCount <= claim.of;',
-    to: 'return permitCount - 1 <= claim.of;',
+    from: 'return permitCount <= claim.limit;',
+    to: 'return permitCount - 1 <= claim.limit;',
   },
   {
     mistake: 'has a reader watch the first writer, not the nearest',
@@ -153,8 +153,8 @@ export const OF_CONTENTION: readonly Mutant[] = [
   {
     mistake: 'takes a swap for done that was refused',
     file: 'line/claim-leases.ts',
-    from: 'if (await this.cell.swap(key, cellReading.place, { line, token, ready: findReadyWaiters(line) })) return result;',
-    to: 'await this.cell.swap(key, cellReading.place, { line, token, ready: findReadyWaiters(line) });\n      return result;',
+    from: 'if (await this.cell.swap(key, cellReading.version, { line, token, ready: findReadyWaiters(line) })) return result;',
+    to: 'await this.cell.swap(key, cellReading.version, { line, token, ready: findReadyWaiters(line) });\n      return result;',
   },
   {
     mistake: 'stands in line once more after a lost answer',

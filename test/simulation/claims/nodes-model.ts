@@ -2,7 +2,7 @@ import type * as Core from 'nestjs-distributed-lock/core';
 import { type Claim, MAX_PERMITS, type Obstacle } from 'nestjs-distributed-lock/core';
 
 /** What the core says of a line of nodes: ours, or a mutant of it. */
-export type NodesRule = Pick<typeof Core, 'canAwaitEntry' | 'obstacleOf'>;
+export type NodesRule = Pick<typeof Core, 'canAwaitGrant' | 'obstacleOf'>;
 
 export interface NodesBounds {
   readonly longest: number;
@@ -71,7 +71,7 @@ function woken(line: Line, isEvent: (watches: NonNullable<Node['watches']>) => b
 
 function looked(rule: NodesRule, line: Line, at: number, { claim, id }: Node): Line {
   const obstacle = rule.obstacleOf(claim, claimsBefore(line, at));
-  const owesWord = line.slice(at + 1).some((behind) => rule.canAwaitEntry(behind.claim, claim));
+  const owesWord = line.slice(at + 1).some((behind) => rule.canAwaitGrant(behind.claim, claim));
   if (!obstacle) return line.with(at, { claim, id, state: owesWord ? 'inside' : 'told' });
   const { until } = obstacle;
   return line.with(at, { claim, id, state: 'asleep', watches: { until, id: line[obstacle.at ?? -1]?.id } });
@@ -80,13 +80,13 @@ function looked(rule: NodesRule, line: Line, at: number, { claim, id }: Node): L
 function isStuck(line: Line): boolean {
   if (line.some(({ state }) => state === 'awake' || state === 'inside')) return false;
   return line.some(
-    ({ claim, state }, at) => state === 'asleep' && taken([...claimsBefore(line, at), claim]) <= claim.of,
+    ({ claim, state }, at) => state === 'asleep' && taken([...claimsBefore(line, at), claim]) <= claim.limit,
   );
 }
 
 function isOverfull(line: Line): boolean {
   const inside = line.filter(({ state }) => state === 'inside' || state === 'told').map(({ claim }) => claim);
-  return taken(inside) > Math.max(...inside.map(({ of }) => of), 0);
+  return taken(inside) > Math.max(...inside.map(({ limit }) => limit), 0);
 }
 
 /** Where nobody gives up, a reader is woken once: by the end of a writer who was the last in its way. */
@@ -95,8 +95,8 @@ function hasWokenInVain(line: Line, next: Line): boolean {
   if (left?.state !== 'inside' && left?.state !== 'told') return false;
   return next.some(({ claim, id, state }, at) => {
     const wasAsleep = line.some((node) => node.id === id && node.state === 'asleep');
-    const isReader = claim.permits === 1 && claim.of > MAX_PERMITS;
-    return isReader && wasAsleep && state === 'awake' && taken([...claimsBefore(next, at), claim]) > claim.of;
+    const isReader = claim.permits === 1 && claim.limit > MAX_PERMITS;
+    return isReader && wasAsleep && state === 'awake' && taken([...claimsBefore(next, at), claim]) > claim.limit;
   });
 }
 
@@ -109,7 +109,7 @@ function stateOf(line: Line, came: number): string {
   const places = new Map(line.map(({ id }, at) => [id, at]));
   const nodes = line.map(({ claim, state, watches }) => {
     const at = watches?.id === undefined ? '' : places.get(watches.id);
-    return `${claim.permits}/${claim.of} ${state} ${watches?.until ?? ''} ${at ?? 'gone'}`;
+    return `${claim.permits}/${claim.limit} ${state} ${watches?.until ?? ''} ${at ?? 'gone'}`;
   });
   return `${came};${nodes.join(';')}`;
 }

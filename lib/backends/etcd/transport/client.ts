@@ -3,8 +3,8 @@ import type { ClientHttp2Stream } from 'node:http2';
 import {
   areCredentials,
   type Credentials,
-  type Given,
-  resolveGiven,
+  type ValueOrGetter,
+  getPresentValue,
   ReportedHealth,
   Semaphore,
 } from '../../../core/index.js';
@@ -46,7 +46,7 @@ export class EtcdClient {
   #connection: GrpcConnection | undefined;
   /** All connections, including those that only wait for the answers to earlier requests. */
   readonly #connections = new Set<GrpcConnection>();
-  #connectionNumber = 0;
+  #accessVersion = 0;
   #token: Promise<string> | undefined;
   #isClosed = false;
 
@@ -80,8 +80,8 @@ export class EtcdClient {
   }
 
   /** Number that changes with each connection and each token. A stream keeps the number with which it was opened. */
-  get connectionNumber(): number {
-    return this.#connectionNumber;
+  get accessVersion(): number {
+    return this.#accessVersion;
   }
 
   /** Opens a stream. Rejects where that fails: `listener` is not called then. */
@@ -133,7 +133,7 @@ export class EtcdClient {
 
   #connect(): GrpcConnection {
     if (this.#isClosed) throw new Error('the backend is closed');
-    if (this.#connection?.isLeaving === true) this.#leaveMember(this.#connection);
+    if (this.#connection?.isClosing === true) this.#leaveMember(this.#connection);
     try {
       return (this.#connection ??= this.#open());
     } catch (error) {
@@ -150,15 +150,18 @@ export class EtcdClient {
       this.#leaveMember(connection, reason);
     });
     this.#connections.add(connection);
-    this.#connectionNumber += 1;
+    this.#accessVersion += 1;
     return connection;
   }
 
-  /** Moves to the next member. Requests under way may still be answered. Without an error no hold is in jeopardy. */
+  /**
+   * Moves to the next member. Requests under way may still be answered. Reports `down` only with an error, because a
+   * planned close puts no hold in jeopardy.
+   */
   #leaveMember(connection: GrpcConnection, error?: Error): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
-    connection.leave();
+    connection.closeGracefully();
     const { endpoints } = this.options;
     const url = endpoints[this.#endpointIndex];
     this.#endpointIndex = (this.#endpointIndex + 1) % endpoints.length;
@@ -177,14 +180,14 @@ export class EtcdClient {
     }
   }
 
-  async #authenticate(credentials: Given<Credentials>): Promise<string> {
+  async #authenticate(credentials: ValueOrGetter<Credentials>): Promise<string> {
     const maxMs = this.options.requestTimeoutMs;
-    const currentCredentials = await resolveGiven('credentials', credentials, maxMs);
+    const currentCredentials = await getPresentValue('credentials', credentials, maxMs);
     if (!areCredentials(currentCredentials))
       throw new Error('the credentials are not { username, password }, both of them text');
     const request = encode([1, currentCredentials.username], [2, currentCredentials.password]);
     const reply = await this.#callMember(METHOD.authenticate, request, REQUIRE_LEADER, maxMs);
-    this.#connectionNumber += 1;
+    this.#accessVersion += 1;
     return reply.text(2);
   }
 }

@@ -1,5 +1,5 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
-import { replyTimeout, systemClock, type Timer } from '../../../core/index.js';
+import { scheduleReplyTimeout, systemClock, type Timer } from '../../../core/index.js';
 import { toConnectionError, EtcdError } from '../error.js';
 import { encodeFrame } from './grpc-frames.js';
 import { type Metadata, NotGrpcError, NotProcessedError, openStream, type StreamListener } from './grpc-stream.js';
@@ -55,7 +55,7 @@ export class GrpcConnection {
   constructor(
     readonly url: string,
     tls: EtcdTls,
-    private readonly timeoutMs: number,
+    private readonly maxSilenceMs: number,
     private readonly onEnd: (reason: Error | undefined) => void,
   ) {
     this.#session = connect(url, { ...tls, settings: { enablePush: false } });
@@ -71,7 +71,7 @@ export class GrpcConnection {
   }
 
   /** Whether the connection takes no new requests. Requests under way may still be answered. */
-  get isLeaving(): boolean {
+  get isClosing(): boolean {
     return this.#session.closed || this.#session.destroyed;
   }
 
@@ -90,13 +90,13 @@ export class GrpcConnection {
         {
           onMessage: (message) => (reply = message),
           onEnd: (error) => {
-            limit.cancel();
+            replyTimer.cancel();
             if (reply && !(error instanceof EtcdError)) resolve(reply);
             else reject(error ?? new Error('the server answered nothing'));
           },
         },
       );
-      const limit = this.#startTimeout(maxMs, (error) => {
+      const replyTimer = this.#startTimeout(maxMs, (error) => {
         reject(error);
         stream.close(constants.NGHTTP2_CANCEL);
       });
@@ -115,7 +115,7 @@ export class GrpcConnection {
   }
 
   /** Closes the connection after the requests under way. Takes no new ones. Idempotent. */
-  leave(): void {
+  closeGracefully(): void {
     this.#session.close();
   }
 
@@ -137,16 +137,16 @@ export class GrpcConnection {
     const check = (): void => {
       const now = systemClock.now();
       const [ageMs, silenceMs] = [now - startedAt, now - Math.max(startedAt, this.#heardAt)];
-      const leftMs = Math.min(this.timeoutMs - silenceMs, maxMs - ageMs);
+      const leftMs = Math.min(this.maxSilenceMs - silenceMs, maxMs - ageMs);
       if (leftMs > 0) {
-        timer = replyTimeout(systemClock, leftMs, check);
+        timer = scheduleReplyTimeout(systemClock, leftMs, check);
         return;
       }
       const error = new Error(`no answer within ${Math.round(ageMs)} ms`);
-      onTimeout(silenceMs >= this.timeoutMs ? this.#toLossError(error) : error);
-      if (silenceMs >= this.timeoutMs) this.end(error);
+      onTimeout(silenceMs >= this.maxSilenceMs ? this.#toLossError(error) : error);
+      if (silenceMs >= this.maxSilenceMs) this.end(error);
     };
-    let timer = replyTimeout(systemClock, this.timeoutMs, check);
+    let timer = scheduleReplyTimeout(systemClock, this.maxSilenceMs, check);
     return { cancel: () => timer.cancel() };
   }
 
@@ -160,15 +160,15 @@ export class GrpcConnection {
     if (this.#pingedAt > this.#heardAt && now - this.#pingedAt < MIN_PING_INTERVAL_MS) return;
     this.#isPinging = true;
     this.#pingedAt = now;
-    const limitMs = Math.min(this.timeoutMs, Math.max(this.timeoutMs / 2, MIN_PING_TIMEOUT_MS));
-    const limit = replyTimeout(systemClock, limitMs, () => {
+    const limitMs = Math.min(this.maxSilenceMs, Math.max(this.maxSilenceMs / 2, MIN_PING_TIMEOUT_MS));
+    const replyTimer = scheduleReplyTimeout(systemClock, limitMs, () => {
       this.#isPinging = false;
       if (this.#heardAt >= now) return;
       this.end(new Error(`no answer to a ping within ${Math.round(limitMs)} ms on a connection that worked before`));
     });
     this.#session.ping(() => {
       this.#isPinging = false;
-      limit.cancel();
+      replyTimer.cancel();
     });
   }
 

@@ -16,11 +16,11 @@ const DESCENDING = 2;
 const BY_CREATION = 2;
 
 /** One key of the range from `key` up to, not including, `end`. */
-export interface RangeEdge {
+export interface OldestOrYoungestKey {
   readonly key: string;
   readonly end: string;
   readonly which: 'oldest' | 'youngest';
-  /** Revision after which no key counts that was created later. */
+  /** Maximum revision of creation. Keys that were created later are ignored. */
   readonly createdUpTo?: bigint;
 }
 
@@ -39,7 +39,7 @@ export interface KeyRange {
 
 export type Step =
   | { readonly get: string }
-  | { readonly get: RangeEdge }
+  | { readonly get: OldestOrYoungestKey }
   | { readonly list: KeyRange }
   | { readonly put: string; readonly value: string; readonly lease: bigint }
   | { readonly remove: string };

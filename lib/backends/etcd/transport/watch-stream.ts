@@ -26,7 +26,7 @@ const NO_PUT_FILTER = Uint8Array.of(0);
 export class WatchStream {
   readonly #wakesById = new Map<bigint, () => void>();
   readonly #stream: Promise<ClientHttp2Stream>;
-  #route: number | undefined;
+  #accessVersion: number | undefined;
   #lastId = 0n;
   #isRetired = false;
   #hasEnded = false;
@@ -44,14 +44,14 @@ export class WatchStream {
       onEnd: (error) => this.#end(error?.message ?? 'the server ended it'),
     });
     this.#stream.then(
-      () => (this.#route = client.connectionNumber),
+      () => (this.#accessVersion = client.accessVersion),
       (error: unknown) => this.#end(error instanceof Error ? error.message : 'it could not be opened'),
     );
   }
 
   /** Whether the stream is open, and a new one would have the same permissions and the same route. */
   get isCurrent(): boolean {
-    return !this.#hasEnded && (this.#route === undefined || this.#route === this.client.connectionNumber);
+    return !this.#hasEnded && (this.#accessVersion === undefined || this.#accessVersion === this.client.accessVersion);
   }
 
   watch({ key, end }: WatchedKeys, fromRevision: bigint, wake: () => void): Watch {

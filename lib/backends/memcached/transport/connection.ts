@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { errorText, resolveGiven, ReplyTimeouts, systemClock, within } from '../../../core/index.js';
+import { errorText, getPresentValue, ReplyTimeouts, systemClock, isFulfilledWithin } from '../../../core/index.js';
 import { MemcachedError } from '../error.js';
 import type { ResolvedMemcachedOptions, ServerAddress } from '../options.js';
 import { type Commands, Pipeline } from './pipeline.js';
@@ -21,7 +21,7 @@ export class MemcachedConnection {
   onLost: (error: MemcachedError) => void = () => undefined;
   readonly #pipeline = new Pipeline();
   readonly #timeouts: ReplyTimeouts;
-  #unsent: (() => string)[] = [];
+  #unsentRequests: (() => string)[] = [];
   #lostError: MemcachedError | undefined;
   /** Time at which the server last sent something, or accepted the connection. */
   heardAt = systemClock.now();
@@ -44,14 +44,14 @@ export class MemcachedConnection {
   /** @throws MemcachedError */
   static async open(options: MemcachedConnectionOptions): Promise<MemcachedConnection> {
     const { host, port, connectTimeoutMs } = options;
-    const tls = options.tls && (await resolveGiven('tls', options.tls, connectTimeoutMs));
+    const tls = options.tls && (await getPresentValue('tls', options.tls, connectTimeoutMs));
     // A server chooses its certificate by a name, not by an address.
     const tlsOptions = isIP(host) === 0 ? { servername: host } : {};
     const socket = tls ? connectTls({ host, port, ...tlsOptions, ...tls }) : connectTcp({ host, port });
     // The socket may report errors after nobody waits for it.
     socket.on('error', () => undefined);
     try {
-      const isConnected = await within(systemClock, connectTimeoutMs, once(socket, tls ? 'secureConnect' : 'connect'));
+      const isConnected = await isFulfilledWithin(systemClock, connectTimeoutMs, once(socket, tls ? 'secureConnect' : 'connect'));
       if (!isConnected) throw new Error(`no connection within ${connectTimeoutMs} ms`);
       return new MemcachedConnection(socket, options);
     } catch (error) {
@@ -67,8 +67,8 @@ export class MemcachedConnection {
   /** Sends the commands, in one write with all others of this event loop iteration. @throws MemcachedError */
   exchange<Results extends readonly unknown[]>(...commands: Commands<Results>): Promise<Results> {
     return new Promise((resolve, reject) => {
-      if (this.#unsent.length === 0) queueMicrotask(() => this.#flush());
-      this.#unsent.push(() => {
+      if (this.#unsentRequests.length === 0) queueMicrotask(() => this.#flush());
+      this.#unsentRequests.push(() => {
         if (this.#lostError) {
           reject(new MemcachedError('not-sent', this.#lostError.message));
           return '';
@@ -86,9 +86,9 @@ export class MemcachedConnection {
   }
 
   #flush(): void {
-    const unsent = this.#unsent;
-    this.#unsent = [];
-    const text = unsent.map((send) => send()).join('');
+    const requests = this.#unsentRequests;
+    this.#unsentRequests = [];
+    const text = requests.map((takeText) => takeText()).join('');
     if (text === '') return;
     this.socket.write(text);
     this.#timeouts.start();

@@ -79,7 +79,10 @@ export class Pipeline {
   }
 }
 
-/** Returns the error for a command that the server refused. The server is ready for the next command. */
+/**
+ * Returns the error for a command that the server refused. The message leaves out the first word of `line`, the kind of
+ * error. The connection remains usable.
+ */
 export function refusalError(line: string): MemcachedError {
   return new MemcachedError('refused', `the server refused: ${line.replace(/^\w+ /u, '')}`);
 }

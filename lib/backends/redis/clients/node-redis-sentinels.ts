@@ -1,4 +1,4 @@
-import { systemClock, within } from '../../../core/index.js';
+import { systemClock, isFulfilledWithin } from '../../../core/index.js';
 import type { RedisAddress } from '../access-options.js';
 import { toLoggableError } from '../error.js';
 import { type MasterLocation, SENTINEL_TIMEOUT_MS } from './client-settings.js';
@@ -44,7 +44,7 @@ async function askForMaster(name: string, makeClient: (signal: AbortSignal) => P
   };
   try {
     let reply: unknown;
-    const isAnswered = await within(
+    const isAnswered = await isFulfilledWithin(
       systemClock,
       SENTINEL_TIMEOUT_MS,
       ask().then((answer) => void (reply = answer)),

@@ -99,7 +99,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
       this.emit('close');
       this.#attemptCount += 1;
       this.#abortController = new AbortController();
-      await pause(systemClock, reconnectDelayMs(this.#attemptCount), { until: this.#abortController.signal });
+      await pause(systemClock, reconnectDelayMs(this.#attemptCount), { signal: this.#abortController.signal });
     }
     this.emit('end');
   }

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { detached, isLockError, pause, systemClock, type Timer } from '../../../core/index.js';
+import { runDetached, isLockError, pause, systemClock, type Timer } from '../../../core/index.js';
 import { ClusterHealth } from './cluster-health.js';
 import { slotOf } from '../connection/key-slot.js';
 import { SlotMap } from './cluster-slots.js';
@@ -69,7 +69,7 @@ export class ClusterNodes {
 
   /** Loads the slots, once for all callers at a time. Rejects when no node answers. */
   loadSlots(): Promise<SlotMap> {
-    this.#loading ??= detached(() => this.#loadFromNodes()).finally(() => {
+    this.#loading ??= runDetached(() => this.#loadFromNodes()).finally(() => {
       this.#loading = undefined;
       this.#retryCount = this.health.hasTrouble ? this.#retryCount + 1 : 0;
       this.#scheduleLoad(

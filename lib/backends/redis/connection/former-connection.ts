@@ -1,4 +1,4 @@
-import { type Clock, within } from '../../../core/index.js';
+import { type Clock, isFulfilledWithin } from '../../../core/index.js';
 import type { RedisClient } from './redis-client.js';
 
 /** The id and the name by which `CLIENT LIST` shows a connection. */
@@ -35,7 +35,7 @@ export class FormerConnection {
   async end(client: RedisClient): Promise<void> {
     const identity = this.#identity;
     this.#identity = undefined;
-    if (identity) await within(this.clock, this.timeoutMs, killConnection(client, identity)).catch(() => undefined);
+    if (identity) await isFulfilledWithin(this.clock, this.timeoutMs, killConnection(client, identity)).catch(() => undefined);
   }
 }
 

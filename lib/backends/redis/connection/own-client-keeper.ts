@@ -5,7 +5,7 @@ import {
   LockConfigurationError,
   NotSentError,
   pause,
-  replyTimeout,
+  scheduleReplyTimeout,
 } from '../../../core/index.js';
 import { isUnknownDatabaseError, toLoggableError } from '../error.js';
 import { addClientListeners } from './client-events.js';
@@ -64,7 +64,7 @@ export class OwnClientKeeper implements ClientKeeper {
     const onNoReply = (): void => {
       if (client === this.#client && !this.state.isClosed) this.#replace('the connection has died while it was idle');
     };
-    const replyTimer = replyTimeout(this.clock, this.timeoutMs / 2, onNoReply, { background: true });
+    const replyTimer = scheduleReplyTimeout(this.clock, this.timeoutMs / 2, onNoReply, { background: true });
     const onPingSettled = (): void => {
       replyTimer.cancel();
       if (client === this.#client && this.state.isReady) this.state.becomeUsable();

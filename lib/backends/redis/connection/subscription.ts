@@ -1,4 +1,4 @@
-import { detached, systemClock, type Timer, type WakeUps, within } from '../../../core/index.js';
+import { runDetached, systemClock, type Timer, type WakeUps, isFulfilledWithin } from '../../../core/index.js';
 import { CHANGES_CHANNEL, NO_TRACKING_CONSEQUENCE } from './key-tracking.js';
 import type { RedisClient } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
@@ -72,7 +72,7 @@ export class Subscription implements Subscriptions {
   }
 
   openForWaiter(): void {
-    detached(() => {
+    runDetached(() => {
       this.#connecting ??= this.#connect();
       this.#scheduleCheck();
     });
@@ -157,7 +157,7 @@ export class Subscription implements Subscriptions {
     const { name } = this;
     if (name === undefined) return;
     const unsubscribed = this.#client?.call(`${this.#commandPrefix}unsubscribe`, name).catch(() => undefined);
-    if (unsubscribed) await within(systemClock, MAX_UNSUBSCRIBE_MS, unsubscribed);
+    if (unsubscribed) await isFulfilledWithin(systemClock, MAX_UNSUBSCRIBE_MS, unsubscribed);
   }
 
   /**
@@ -188,7 +188,7 @@ export class Subscription implements Subscriptions {
       this.name === undefined
         ? client.call('subscribe', CHANGES_CHANNEL)
         : client.call(`${this.#commandPrefix}subscribe`, this.name);
-    const isAnswered = await within(systemClock, timeoutMs, subscribing);
+    const isAnswered = await isFulfilledWithin(systemClock, timeoutMs, subscribing);
     if (client !== this.#client || this.#isClosed) return false;
     if (isAnswered) return true;
     this.#replacementReason = `the subscription gave no sign of life for ${timeoutMs} ms, and was replaced`;

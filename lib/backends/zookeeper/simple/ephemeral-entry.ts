@@ -1,6 +1,6 @@
 import type { LeaseState } from '../../../core/index.js';
-import { encodeData, readHolder, encodeKey, readDataOwner } from '../znode-name.js';
-import { createParents, deleteZnode, type OwnZnode, readZnode } from '../znodes.js';
+import { encodeData, readHolder, encodeKey, parseOwnerOfData } from '../znode-name.js';
+import { createWithParents, deleteZnode, type OwnZnode, readZnode } from '../znodes.js';
 import { QueueEntry, type QueuePosition, type Wake } from '../queue-entry.js';
 import type { ZooKeeperConnection } from '../transport/connection.js';
 import { isRefusal, NO_NODE, NODE_EXISTS } from '../error.js';
@@ -17,7 +17,7 @@ const NO_SESSION_ID = Buffer.alloc(8);
 export class EphemeralEntry extends QueueEntry {
   static async isHeldBy(connection: ZooKeeperConnection, base: string, key: string, owner: string): Promise<boolean> {
     const state = await readZnode(connection, `${base}/${encodeKey(key)}`);
-    return state !== null && readDataOwner(state) === owner;
+    return state !== null && parseOwnerOfData(state) === owner;
   }
 
   static async isHeld(connection: ZooKeeperConnection, base: string, key: string): Promise<boolean> {
@@ -27,7 +27,7 @@ export class EphemeralEntry extends QueueEntry {
   static async readState(connection: ZooKeeperConnection, base: string, key: string): Promise<LeaseState> {
     const state = await readZnode(connection, `${base}/${encodeKey(key)}`);
     if (!state) return {};
-    const owner = readDataOwner(state);
+    const owner = parseOwnerOfData(state);
     return {
       holder: { owner: typeof owner === 'string' ? owner : '', fencingToken: state.czxid, ...readHolder(state) },
     };
@@ -35,24 +35,25 @@ export class EphemeralEntry extends QueueEntry {
 
   /** Deletes the znode if the owner holds the key. Like a release, it may hit the next owner at the same moment. */
   static async evict(connection: ZooKeeperConnection, base: string, key: string, owner: string): Promise<boolean> {
-    const isOwners = await EphemeralEntry.isHeldBy(connection, base, key, owner);
-    return isOwners && deleteZnode(connection, `${base}/${encodeKey(key)}`);
+    const isHolder = await EphemeralEntry.isHeldBy(connection, base, key, owner);
+    return isHolder && deleteZnode(connection, `${base}/${encodeKey(key)}`);
   }
 
   readonly #path = `${this.settings.base}/${encodeKey(this.settings.key)}`;
 
-  async checkPosition(wake: Wake): Promise<QueuePosition> {
+  async ensurePosition(wake: Wake): Promise<QueuePosition> {
     for (;;) {
       const { connection } = this.session;
       if (this.isCreationInDoubt || this.znode) await this.findOwnZnode(connection);
       const znode = this.znode ?? (await this.#createZnode(connection));
       if (znode) return { znode };
-      const position = await this.watchPredecessor(connection, this.#path, wake);
+      const position = await this.readPositionBehind(connection, this.#path, wake);
       if (position && !position.holder) await this.#assertSimpleMode(connection);
       if (position) return position;
     }
   }
 
+  /** Deletes the owner's znode, and no other. Reads it first, because the next holder's znode has the same path. */
   override release(): Promise<boolean> {
     this.isCreationInDoubt ||= this.znode !== undefined;
     return super.release();
@@ -71,19 +72,22 @@ export class EphemeralEntry extends QueueEntry {
       if (isRefusal(error, NODE_EXISTS)) return undefined;
       if (!isRefusal(error, NO_NODE)) throw error;
     }
-    await createParents(connection, base, acl, PERSISTENT);
+    await createWithParents(connection, base, acl, PERSISTENT);
     return this.#createZnode(connection);
   }
 
   protected async findOwnZnode(connection: ZooKeeperConnection): Promise<void> {
     const state = await readZnode(connection, this.#path);
     const isOwn =
-      state?.session.equals(this.session.identity.id) === true && readDataOwner(state) === this.settings.owner;
+      state?.session.equals(this.session.identity.id) === true && parseOwnerOfData(state) === this.settings.owner;
     this.znode = isOwn ? { path: this.#path, czxid: state.czxid } : undefined;
     this.isCreationInDoubt = false;
   }
 
-  /** Throws when the znode belongs to no session: it would never be deleted. */
+  /**
+   * Throws when mode `sequential` uses the key. The znode of that mode belongs to no session, so that a wait for its
+   * end would never end.
+   */
   async #assertSimpleMode(connection: ZooKeeperConnection): Promise<void> {
     const state = await readZnode(connection, this.#path);
     if (state?.session.equals(NO_SESSION_ID) === true) throw this.mixedModesError('sequential');

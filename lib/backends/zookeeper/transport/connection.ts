@@ -1,6 +1,6 @@
 import { ReplyTimeouts, systemClock } from '../../../core/index.js';
 import { maxSilenceMs } from '../session-times.js';
-import { connectOnce, type Handshake, type SessionIdentity } from './single-connection-client.js';
+import { connectOnce, type ZooKeeperConnectionSettings, type SessionIdentity } from './single-connection-client.js';
 import { WatchList } from './watch-list.js';
 import {
   CONNECTION_LOSS,
@@ -66,7 +66,7 @@ export class ZooKeeperConnection {
   #timeouts: ReplyTimeouts | undefined;
 
   constructor(
-    private readonly handshake: Handshake,
+    private readonly settings: ZooKeeperConnectionSettings,
     handshakeMs: number,
   ) {
     this.ended = new Promise((resolve) => (this.#onEnd = resolve));
@@ -78,7 +78,7 @@ export class ZooKeeperConnection {
       void this.ended.then(reject);
     });
     this.ready = ready.finally(() => timeout.cancel());
-    this.#client = connectOnce(handshake, {
+    this.#client = connectOnce(settings, {
       onReady: () => onReady(),
       onEnd: (reason) => this.end(reason),
       onError: (error) => (this.#firstFailure ??= error),
@@ -106,7 +106,7 @@ export class ZooKeeperConnection {
    */
   send(name: OperationName, fields: RequestFields, operation: string = name): Promise<Payload> {
     return new Promise((resolve, reject) => {
-      const request = this.handshake.wire.request(name, fields);
+      const request = this.settings.library.createRequest(name, fields);
       const isUsedUp = this.#client.connectionManager.xid >= MAX_REQUEST_NUMBER;
       if (isUsedUp) this.end(new Error('the numbers of its requests are nearly used up'));
       if (this.#endReason) return reject(this.#endReason);
@@ -148,7 +148,7 @@ export class ZooKeeperConnection {
   #toEndReason(): Error {
     const reason = this.#firstFailure;
     if (reason instanceof SessionExpiredError || reason instanceof SessionRefusedError) return reason;
-    const { host, port } = this.handshake.server;
+    const { host, port } = this.settings.server;
     return new ConnectionLostError(`${host}:${port}: ${reason?.message ?? 'the server closed the connection'}`);
   }
 
@@ -180,7 +180,7 @@ export class ZooKeeperConnection {
   }
 
   #createTimeouts(): ReplyTimeouts {
-    const maxMs = maxSilenceMs(this.sessionMs, this.handshake.requestTimeoutMs);
+    const maxMs = maxSilenceMs(this.sessionMs, this.settings.requestTimeoutMs);
     const nextDueAt = (): number => {
       const [oldest] = this.#pending;
       return (oldest?.sentAt ?? Infinity) + maxMs;

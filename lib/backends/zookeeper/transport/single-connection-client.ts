@@ -1,6 +1,6 @@
 import type { ServerAddress } from '../connect-string.js';
 import { SessionExpiredError, SessionRefusedError } from '../error.js';
-import type { Client, ZooKeeperWire } from './wire.js';
+import type { Client, ZooKeeperLibrary } from './wire.js';
 
 /** Identity of a session, by which another connection resumes it. */
 export interface SessionIdentity {
@@ -8,8 +8,8 @@ export interface SessionIdentity {
   readonly password: Buffer;
 }
 
-export interface Handshake {
-  readonly wire: ZooKeeperWire;
+export interface ZooKeeperConnectionSettings {
+  readonly library: ZooKeeperLibrary;
   readonly server: ServerAddress;
   readonly sessionTtlMs: number;
   readonly requestTimeoutMs: number;
@@ -43,9 +43,9 @@ const NODE_DELETED = 2;
  * it. It keeps nothing of an earlier client, and registers no watch again. The library's choice of servers, its events
  * and its retries are replaced.
  */
-export function connectOnce(handshake: Handshake, listener: ClientListener): Client {
-  const { wire, server, sessionTtlMs, identity, auth } = handshake;
-  const libraryClient = wire.client.createClient('replaced below', {
+export function connectOnce(settings: ZooKeeperConnectionSettings, listener: ClientListener): Client {
+  const { library, server, sessionTtlMs, identity, auth } = settings;
+  const libraryClient = library.client.createClient('replaced below', {
     sessionTimeout: sessionTtlMs,
     retries: 0,
     ...(identity && { sessionId: identity.id, sessionPassword: identity.password }),

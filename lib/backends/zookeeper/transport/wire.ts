@@ -123,24 +123,24 @@ export interface RequestFields {
 }
 
 /** Library node-zookeeper-client, which makes connections, and its codec, which encodes requests. */
-export class ZooKeeperWire {
+export class ZooKeeperLibrary {
   private constructor(
     readonly client: ClientLibrary,
     private readonly jute: JuteLibrary,
   ) {}
 
   /** Imports the library. @throws LockConfigurationError when it is not installed, or cannot be loaded */
-  static async load(): Promise<ZooKeeperWire> {
-    const load = async (): Promise<ZooKeeperWire> => {
+  static async load(): Promise<ZooKeeperLibrary> {
+    const load = async (): Promise<ZooKeeperLibrary> => {
       const { default: client } = await import('node-zookeeper-client');
       const { default: jute } = await import('node-zookeeper-client/lib/jute/index.js');
-      return new ZooKeeperWire(client, jute);
+      return new ZooKeeperLibrary(client, jute);
     };
     const name = 'node-zookeeper-client';
     return importClient(load, { neededBy: 'zookeeper()', name, install: `${name}@1.1.3`, option: 'client' });
   }
 
-  request(name: OperationName, { acl, ...fields }: RequestFields): JuteRequest {
+  createRequest(name: OperationName, { acl, ...fields }: RequestFields): JuteRequest {
     const { serverType, clientType, record }: Operation = OPERATIONS[name];
     const header = Object.assign(new (this.#recordClass('protocol', 'RequestHeader'))(), { type: clientType });
     const payload = record === null ? null : Object.assign(new (this.#recordClass('protocol', record))(), fields);

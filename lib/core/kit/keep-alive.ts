@@ -8,28 +8,28 @@ let awaitedCount = 0;
 let keepAliveTimer: NodeJS.Timeout | undefined;
 
 /**
- * Keeps the process alive until `endAwaited` is called, because a caller awaits a promise of a lock service. Without a
+ * Keeps the process alive until `endKeepAlive` is called, because a caller awaits a promise of a lock service. Without a
  * connection, as during a reconnection, Node would otherwise exit with code 0.
  */
-export function beginAwaited(): void {
+export function beginKeepAlive(): void {
   awaitedCount += 1;
   if (awaitedCount > 1) return;
   if (keepAliveTimer) keepAliveTimer.ref();
   else keepAliveTimer = runDetached(() => setInterval(() => undefined, MAX_DELAY_MS));
 }
 
-/** Ends one `beginAwaited`. After the last one the process may exit, even if it holds locks. */
-export function endAwaited(): void {
+/** Ends one `beginKeepAlive`. After the last one the process may exit, even if it holds locks. */
+export function endKeepAlive(): void {
   awaitedCount -= 1;
   if (awaitedCount === 0) keepAliveTimer?.unref();
 }
 
 /** Keeps the process alive until the promise of `task` is settled. */
-export async function whileAwaited<T>(task: () => Promise<T>): Promise<T> {
-  beginAwaited();
+export async function withKeepAlive<T>(task: () => Promise<T>): Promise<T> {
+  beginKeepAlive();
   try {
     return await task();
   } finally {
-    endAwaited();
+    endKeepAlive();
   }
 }

@@ -27,10 +27,10 @@ const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
 
 /**
- * Kinds of requests to a store: `keep` renews or releases, `take` acquires. A server that refuses one kind may carry
+ * Kinds of requests to a store: `renewOrRelease` keeps or ends a lease. A server that refuses one kind may carry
  * out those before it: without memory it still renews, and without writes it still reads.
  */
-const REQUESTS_BY_DEMAND = ['read', 'keep', 'take'] as const;
+const REQUESTS_BY_DEMAND = ['read', 'renewOrRelease', 'acquire'] as const;
 
 export type StoreRequest = (typeof REQUESTS_BY_DEMAND)[number];
 
@@ -55,7 +55,7 @@ interface Failure {
  * failures a probe takes and releases a key of its own. `down` is reported if that fails, too. The probe is repeated
  * until it succeeds, or until a caller's request does.
  */
-export class Outcomes implements HealthSource {
+export class ObservedHealth implements HealthSource {
   readonly #listeners = new Set<(health: BackendHealth) => void>();
   readonly #closeController = new AbortController();
   #hasAnswered = false;
@@ -112,9 +112,9 @@ export class Outcomes implements HealthSource {
     streak.failureCount += 1;
     streak.highestRequest = moreDemanding(request, streak.highestRequest);
     streak.hasOtherKeys ||= key !== streak.firstKey;
-    const isLong = streak.hasOtherKeys || at - streak.since >= MIN_FAILING_MS;
+    const isServerSuspected = streak.hasOtherKeys || at - streak.since >= MIN_FAILING_MS;
     const isReportedDown = this.store.health?.current.status === 'down';
-    if (streak.failureCount >= MIN_FAILURES && isLong && !isReportedDown && !this.#isProbing) void this.#probe(clock);
+    if (streak.failureCount >= MIN_FAILURES && isServerSuspected && !isReportedDown && !this.#isProbing) void this.#probe(clock);
   }
 
   /** Ends the probes. Later failures change nothing. */
@@ -166,14 +166,14 @@ export class Outcomes implements HealthSource {
   async #probe(clock: Clock): Promise<void> {
     this.#isProbing = true;
     for (let pauseMs = FIRST_PAUSE_MS; this.#streak; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
-      if (await this.#tryProbe(clock)) this.noteCarriedOut('take');
+      if (await this.#tryProbe(clock)) this.noteCarriedOut('acquire');
       if (!this.#streak || this.#closeController.signal.aborted) break;
-      this.#streak.highestRequest = 'take';
+      this.#streak.highestRequest = 'acquire';
       if (!this.#isDown) {
         this.#isDown = true;
         this.#notifyListeners(this.current);
       }
-      await pause(clock, pauseMs, { background: true, until: this.#closeController.signal });
+      await pause(clock, pauseMs, { background: true, signal: this.#closeController.signal });
     }
     this.#isProbing = false;
   }

@@ -3,12 +3,12 @@ import { isFulfilledWithin } from '../time/within.js';
 import { errorText } from '../contract/error-text.js';
 
 /** Option that is a value, or a function that returns the present value, such as a certificate that is replaced. */
-export type Given<T extends object> = T | (() => T | Promise<T>);
+export type ValueOrGetter<T extends object> = T | (() => T | Promise<T>);
 
 /** Returns the present value of an option. @throws Error when its function fails, or takes longer than `maxMs` */
-export async function resolveGiven<T extends object>(
+export async function getPresentValue<T extends object>(
   option: string,
-  value: Given<T>,
+  value: ValueOrGetter<T>,
   maxMs: number,
   clock: Clock = systemClock,
 ): Promise<T> {

@@ -4,7 +4,7 @@ import type { GrantedLease, LeaseStore } from '../contract/lease-store.js';
 import { type Lease, StoreLease } from './lease.js';
 import type { LeaseTimes } from './lease-times.js';
 import type { CleanUp } from './owned-key.js';
-import type { Outcomes } from './outcomes.js';
+import type { ObservedHealth } from './observed-health.js';
 import type { Question } from './question.js';
 
 /** Options for the repeated questions of a waiter, which find a free key without a wake-up by the store. */
@@ -27,7 +27,7 @@ const MAX_SHARED_POLL_MS = 5_000;
 const systemRandom = (): number => randomInt(2 ** 32) / 2 ** 32;
 
 /** Settings and objects that all contenders of a backend share. */
-export class Contending {
+export class ContenderContext {
   readonly contenders = new Set<{ cancel(reason: unknown): void }>();
   readonly patienceMs: number;
   readonly random: () => number;
@@ -36,7 +36,7 @@ export class Contending {
   constructor(
     readonly store: LeaseStore,
     readonly cleanUp: CleanUp,
-    readonly outcomes: Outcomes,
+    readonly observedHealth: ObservedHealth,
     { pollMs = store.watch ? 30_000 : 50, patienceMs = 2_000, random = systemRandom }: PollingOptions,
   ) {
     this.#pollMs = pollMs;
@@ -51,7 +51,7 @@ export class Contending {
 
   /** Counts a failed question for `health`, except one that was not sent because its caller had given up. */
   noteFailure(error: unknown, question: Question): void {
-    if (!(question.isAbandoned && error instanceof NotSentError)) this.outcomes.noteFailure(error, 'take', question);
+    if (!(question.isSettled && error instanceof NotSentError)) this.observedHealth.noteFailure(error, 'acquire', question);
   }
 
   createLease(question: Question, granted: GrantedLease, times: LeaseTimes, wasQueued = false): Lease {

@@ -8,7 +8,7 @@ import type { ResolvedMemcachedOptions } from './options.js';
  * Servers over which keys are spread, by highest random weight (Thaler and Ravishankar 1998). A key belongs to one
  * server for good: if the key moved away from a server that is down, a second holder would get it.
  */
-export class MemcachedRing {
+export class MemcachedServers {
   readonly health = new ReportedHealth();
   readonly #nodes: readonly MemcachedNode[];
   #firstConnections: Promise<unknown> | undefined;
@@ -16,10 +16,10 @@ export class MemcachedRing {
   constructor(options: ResolvedMemcachedOptions) {
     const names = options.servers.map(({ name }) => name).toSorted();
     // The name of a single server does not matter, and may differ between processes.
-    const servers = names.length === 1 ? 'one server' : names.join(',');
+    const serverListText = names.length === 1 ? 'one server' : names.join(',');
     this.#nodes = options.servers.map(
       ({ name, host, port }) =>
-        new MemcachedNode(name, { ...options, host, port, servers }, () => this.#reportHealth()),
+        new MemcachedNode(name, { ...options, host, port, serverListText }, () => this.#reportHealth()),
     );
   }
 
