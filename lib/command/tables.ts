@@ -6,7 +6,7 @@ import {
   createTableSql,
   DEFAULT_FENCE_TABLE,
   DEFAULT_LOCK_TABLE,
-  createLockTable,
+  resolveLockTable,
 } from '../backends/sql/tables/lock-table.js';
 import { quoteTable } from '../backends/sql/tables/table-name.js';
 import { tableStatements } from '../backends/sql/tables/table-statements.js';
@@ -48,7 +48,7 @@ export async function checkTables(options: CommandOptions): Promise<void> {
 
 async function checkBothTables(options: CommandOptions, query: Query, database: SqlDatabase): Promise<void> {
   const { table } = options;
-  await createLockTable(database, table === undefined ? {} : { tableName: table }).check(query);
+  await resolveLockTable(database, table === undefined ? {} : { tableName: table }).assertTableUsable(query);
   await checkFenceTable(query, database, getTableNames(options, database).fence);
 }
 

@@ -39,7 +39,12 @@ export {
   type TtlLimits,
 } from './contract/lease-store.js';
 export { type Claim, claimOfOwner, fits, isExclusive, MAX_PERMITS, type Share } from './contract/claim.js';
-export { type FailureKind, failureKindOf, type ErrorWithFailureKind, withFailureKind } from './contract/failure-kind.js';
+export {
+  type FailureKind,
+  failureKindOf,
+  type ErrorWithFailureKind,
+  withFailureKind,
+} from './contract/failure-kind.js';
 export { type BackendHealth, type HealthSource, type NodeHealth, ReportedHealth } from './contract/health.js';
 export { type Holder, type HolderMetadata } from './contract/holder.js';
 export { type KeyHolder, type KeyState, type KeyWaiter, type LeaseState } from './contract/key-state.js';

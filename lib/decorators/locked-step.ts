@@ -29,7 +29,7 @@ export interface StepInput {
   /** Lock of the call, which has only one. */
   readonly lock: LockHandle;
   /** Provider by the token `needs`. */
-  readonly needed: unknown;
+  readonly provider: unknown;
 }
 
 /** Step of one method, and the listener of its `@Locked`. Either decorator may run first. */

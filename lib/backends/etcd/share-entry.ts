@@ -1,4 +1,11 @@
-import { canAwaitGrant, type Claim, claimOfOwner, type LeaseAttempt, type Obstacle, obstacleOf } from '../../core/index.js';
+import {
+  canAwaitGrant,
+  type Claim,
+  claimOfOwner,
+  type LeaseAttempt,
+  type Obstacle,
+  obstacleOf,
+} from '../../core/index.js';
 import { QueueEntry, refusalOf, type Wake } from './queue-entry.js';
 import type { Condition, KeyRange, KeyValue, OldestOrYoungestKey } from './transport/messages.js';
 

@@ -6,7 +6,7 @@ import { isTrue, type Query, readRows } from '../sql/connections/query.js';
 import { type Sockets, CONNECTION_STREAM_SETTING } from '../sql/connections/sockets.js';
 import type { StatementRunner, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
 import { StatementTransaction } from '../sql/connections/statement-transaction.js';
-import { createRowOptions } from '../sql/mysql/driver.js';
+import { createDriverOptions } from '../sql/mysql/driver.js';
 import { READ_ONLY_CONDITION } from '../sql/mysql/read-only.js';
 
 type CreateConnection = (options: ConnectionOptions) => Connection;
@@ -45,13 +45,13 @@ export class MysqlConnection implements TransactionConnection {
 
   readonly query: Query = (sql, parameters) => runQuery(this.#connected, sql, parameters);
 
-  async lendTransaction(runStatement: StatementRunner): Promise<DriverTransaction> {
+  async createTransaction(runStatement: StatementRunner): Promise<DriverTransaction> {
     const client = this.#connected;
     const send: Query = (sql, parameters) => runQuery(client, sql, parameters);
     const parts = {
       client,
       send,
-      driverClient: client.promise(),
+      clientForHolders: client.promise(),
       statementMethods: ['query', 'execute'],
       beginStatements: BEGIN_STATEMENTS,
     };
@@ -77,7 +77,7 @@ export class MysqlConnection implements TransactionConnection {
       ...options,
       ...(password !== undefined && { password: typeof password === 'function' ? await password() : password }),
       ...(isOneOfSeveral && { connectTimeout: ADDRESS_TIMEOUT_MS }),
-      ...createRowOptions(this.sockets, options, CONNECTION_STREAM_SETTING),
+      ...createDriverOptions(this.sockets, options, CONNECTION_STREAM_SETTING),
     });
     // An 'error' without a listener ends the process. The end of the socket reports the loss.
     connection.on('error', () => undefined);

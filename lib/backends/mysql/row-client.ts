@@ -1,5 +1,5 @@
 import type { Connection } from 'mysql2/promise';
-import { getHolderClient } from '../sql/connections/held-client.js';
+import { getHolderClient } from '../sql/connections/holder-client.js';
 
 /**
  * Returns the connection whose transaction has the key's row, for a holder of strategy `row`. Writes through `query`

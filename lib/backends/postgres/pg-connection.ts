@@ -8,11 +8,11 @@ import { type Sockets, CONNECTION_STREAM_SETTING, getStreamFactory } from '../sq
 import type { StatementRunner, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
 import { StatementTransaction } from '../sql/connections/statement-transaction.js';
 
-type PgClient = new (config: ClientConfig) => Client;
+type PgClientConstructor = new (config: ClientConfig) => Client;
 
 /** Loads the driver. @throws LockConfigurationError when it is not installed */
-function loadPg(): Promise<PgClient> {
-  const load = async (): Promise<PgClient> => (await import('pg')).default.Client;
+function loadPg(): Promise<PgClientConstructor> {
+  const load = async (): Promise<PgClientConstructor> => (await import('pg')).default.Client;
   return importClient(load, { neededBy: 'postgres()', name: 'pg', install: 'pg', option: 'connection' });
 }
 
@@ -39,13 +39,13 @@ export class PgConnection implements TransactionConnection {
 
   readonly query: Query = (sql, parameters) => runQuery(this.#connected, sql, parameters);
 
-  async lendTransaction(runStatement: StatementRunner): Promise<DriverTransaction> {
+  async createTransaction(runStatement: StatementRunner): Promise<DriverTransaction> {
     const client = this.#connected;
     const send: Query = (sql, parameters) => runQuery(client, sql, parameters);
     const parts = {
       client,
       send,
-      driverClient: client,
+      clientForHolders: client,
       statementMethods: ['query'],
       beginStatements: BEGIN_STATEMENTS,
     };
@@ -62,7 +62,7 @@ export class PgConnection implements TransactionConnection {
     throw new DatabaseError('the connection is not open', undefined);
   }
 
-  async #open(PgClient: PgClient, url: string): Promise<Client> {
+  async #open(PgClient: PgClientConstructor, url: string): Promise<Client> {
     const streamFactory = getStreamFactory(this.options);
     const isOneOfSeveral = this.addresses.count > 1;
     // The driver calls `stream` with its options.

@@ -1,5 +1,12 @@
 import type { ConnectionOptions } from 'node:tls';
-import { areCredentials, assertWhole, type ValueOrGetter, getPresentValue, refuseOption, shownOption } from '../../core/index.js';
+import {
+  areCredentials,
+  assertWhole,
+  type ValueOrGetter,
+  getPresentValue,
+  refuseOption,
+  shownOption,
+} from '../../core/index.js';
 
 /** Options of `node:tls`; `true` stands for its defaults. */
 export type RedisTls = boolean | ConnectionOptions;

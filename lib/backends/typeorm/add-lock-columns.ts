@@ -2,7 +2,7 @@ import type { QueryRunner } from 'typeorm';
 import { createQuery } from '../sql/connections/query.js';
 import type { ExistingTableColumns } from '../sql/dialect/existing-table-types.js';
 import { addMissingColumns } from '../sql/existing-table/add-missing-columns.js';
-import { createExistingTable } from '../sql/existing-table/existing-table.js';
+import { resolveExistingTable } from '../sql/existing-table/existing-table.js';
 import { getTableContext } from './databases.js';
 
 /**
@@ -18,6 +18,6 @@ export async function addLockColumns(
   await addMissingColumns(
     createQuery(queryRunner),
     tableContext.dialect,
-    createExistingTable(tableContext, { tableName, columns }),
+    resolveExistingTable(tableContext, { tableName, columns }),
   );
 }

@@ -11,7 +11,7 @@ import type {
 import { getDefaultConnectTimeoutMs } from './connect-timeout.js';
 import { createDataSource } from './data-source.js';
 import { getTableContext } from './databases.js';
-import { createOwnOptions } from './own-options.js';
+import { createSingleConnectionOptions } from './own-options.js';
 import { hideLockStatements, SILENT_LOGGER } from './silent-logger.js';
 
 /**
@@ -20,13 +20,13 @@ import { hideLockStatements, SILENT_LOGGER } from './silent-logger.js';
  */
 export function createDataSourceDatabase(options: DataSourceOptions): SqlDatabase {
   const tableContext = getTableContext(options);
-  createOwnOptions(options, new Sockets(() => undefined));
+  createSingleConnectionOptions(options, new Sockets(() => undefined));
   return {
     ...tableContext,
     name: `typeorm:${options.type}`,
     connectTimeoutMs: getDefaultConnectTimeoutMs(options),
-    createConnection: (sockets) => new LocksConnection(createOwnOptions(options, sockets)),
-    createTransactionConnection: (sockets) => new HoldersConnection(createOwnOptions(options, sockets)),
+    createConnection: (sockets) => new LocksConnection(createSingleConnectionOptions(options, sockets)),
+    createTransactionConnection: (sockets) => new HoldersConnection(createSingleConnectionOptions(options, sockets)),
   };
 }
 
@@ -89,7 +89,7 @@ class HoldersConnection implements TransactionConnection {
 
   readonly query: Query = (sql, parameters) => createQuery(this.#dataSource)(sql, parameters);
 
-  async lendTransaction(runStatement: StatementRunner): Promise<DriverTransaction> {
+  async createTransaction(runStatement: StatementRunner): Promise<DriverTransaction> {
     const runner = this.#dataSource.createQueryRunner('master');
     const client: unknown = await runner.connect();
     return new RunnerTransaction(runner, client, runStatement);
@@ -103,7 +103,7 @@ class HoldersConnection implements TransactionConnection {
 
 class RunnerTransaction implements DriverTransaction {
   readonly query: Query;
-  readonly sendAtOnce: Query;
+  readonly sendDirectly: Query;
 
   constructor(
     private readonly runner: QueryRunner,
@@ -115,7 +115,7 @@ class RunnerTransaction implements DriverTransaction {
       runStatement(() => sendDirectly(...args));
     Object.defineProperty(runner, 'query', { value: query, configurable: true });
     this.query = createQuery(runner);
-    this.sendAtOnce = createQuery({ query: sendDirectly });
+    this.sendDirectly = createQuery({ query: sendDirectly });
   }
 
   get attachment(): EntityManager {

@@ -1,7 +1,7 @@
 import type { DataSourceOptions } from 'typeorm';
 import { LockConfigurationError } from '../../core/index.js';
 import { type Sockets, getStreamFactory } from '../sql/connections/sockets.js';
-import { createRowOptions } from '../sql/mysql/driver.js';
+import { createDriverOptions } from '../sql/mysql/driver.js';
 import { addErrorListener } from '../sql/postgres/driver.js';
 import { BUSY_TIMEOUT_MS, isInMemory } from '../sql/sqlite/driver.js';
 
@@ -11,7 +11,7 @@ type OptionsOf<T extends DataSourceOptions['type']> = Extract<DataSourceOptions,
  * Returns the application's options, changed so that they open one connection, to the server that takes writes.
  * @throws LockConfigurationError for options that can never work
  */
-export function createOwnOptions(options: DataSourceOptions, sockets: Sockets): DataSourceOptions {
+export function createSingleConnectionOptions(options: DataSourceOptions, sockets: Sockets): DataSourceOptions {
   if (options.type === 'postgres') return createPostgresOptions(options, sockets);
   if (options.type === 'mysql' || options.type === 'mariadb') return createMysqlOptions(options, sockets);
   return options.type === 'better-sqlite3' ? createSqliteOptions(options) : options;
@@ -45,7 +45,7 @@ function createMysqlOptions(
 ): DataSourceOptions {
   const oneConnectionOptions = {
     poolSize: 1,
-    extra: { ...extra, ...ONE_CONNECTION_POOL, ...createRowOptions(sockets, extra, STREAM_SETTING) },
+    extra: { ...extra, ...ONE_CONNECTION_POOL, ...createDriverOptions(sockets, extra, STREAM_SETTING) },
   };
   // TypeORM 0.3 takes the package `mysql` where that is installed too, which makes its own sockets.
   return Object.assign({ ...rest, ...replication?.master, ...oneConnectionOptions }, { connectorPackage: 'mysql2' });

@@ -8,8 +8,11 @@ export async function takeWriteLock(manager: EntityManager, table: string): Prom
   executeAsTypeOrm(asSqliteDatabase(await manager.queryRunner?.connect()), `delete from ${table} where 0`);
 }
 
-/** Makes the new transaction of `manager` one that writes. @throws QueryFailedError when another process writes */
-export async function beginImmediately(manager: EntityManager): Promise<void> {
+/**
+ * Replaces the new transaction of `manager` by one that has the write lock from its beginning.
+ * @throws QueryFailedError when another process writes
+ */
+export async function restartAsWriteTransaction(manager: EntityManager): Promise<void> {
   const database = asSqliteDatabase(await manager.queryRunner?.connect());
   database.exec('rollback');
   try {

@@ -3,13 +3,13 @@ import { type BackendFactory, LockConfigurationError } from '../../core/index.js
 import { createSqlBackend, type StrategyOptions } from '../sql/strategies.js';
 import { createDataSourceDatabase } from './data-source-database.js';
 
-interface Where {
+interface TypeOrmSource {
   /** The application's data source. Only its options are used: the locks have connections of their own. */
   dataSource: DataSource | { readonly options: DataSourceOptions };
 }
 
 /** Each strategy describes its own options. All processes must use the same strategy. @interface */
-export type TypeOrmOptions = Where & StrategyOptions;
+export type TypeOrmOptions = TypeOrmSource & StrategyOptions;
 
 /**
  * Locks in the application's own database. `lease`: a row with an expiry, on PostgreSQL, MySQL, MariaDB and SQLite;

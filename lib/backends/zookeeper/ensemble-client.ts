@@ -97,7 +97,8 @@ export class EnsembleClient {
   async #close(): Promise<void> {
     this.#settleWaiters(createClosedError());
     const maxCloseMs = Math.min(this.options.sessionTtlMs / 3, MAX_CLOSE_MS);
-    if (this.#session) await isFulfilledWithin(systemClock, maxCloseMs, this.#closeSession(systemClock.now() + maxCloseMs));
+    if (this.#session)
+      await isFulfilledWithin(systemClock, maxCloseMs, this.#closeSession(systemClock.now() + maxCloseMs));
     this.#isClosed = true;
     this.#connection?.end(createClosedError());
     this.#session?.end();

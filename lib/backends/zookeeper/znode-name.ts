@@ -1,4 +1,11 @@
-import { type Claim, claimOfOwner, type Holder, type HolderMetadata, packMetadata, unpackHolder } from '../../core/index.js';
+import {
+  type Claim,
+  claimOfOwner,
+  type Holder,
+  type HolderMetadata,
+  packMetadata,
+  unpackHolder,
+} from '../../core/index.js';
 import type { ZnodeState } from './znodes.js';
 
 /**

@@ -142,7 +142,7 @@ export class Acquisition implements AcquireRequest {
       const hold = holds.continueLease(handover, this.options);
       return hold ? this.#deliver(hold, 'hand-off') : this.#requestHold(this.#newOwner());
     } finally {
-      // Work begun with the hold or the queue entry is counted separately from here on.
+      // `Turns` counted the handover as pending work. The caller's own request or hold counts by itself from here on.
       service.pendingWork.end();
     }
   }

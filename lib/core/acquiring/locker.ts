@@ -24,7 +24,7 @@ export class Locker {
 
   /** Returns all options of a call. Another call with the result as its options need not resolve them again. */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    return this.optionResolver.resolve(options);
+    return this.optionResolver.resolveForReuse(options);
   }
 
   async acquire(key: string, options?: AcquireOptions): Promise<LockHandle> {

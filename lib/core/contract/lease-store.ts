@@ -41,8 +41,9 @@ export interface StoreTraits {
    */
   readonly writesUncompared?: boolean;
   /**
-   * Milliseconds that each waiter adds to the pause between two questions of all waiters, up to five seconds. It leaves
-   * the server time for the requests of holders. @default 0
+   * Milliseconds that each waiter of a process adds to the pause between two questions of every waiter, up to five
+   * seconds in all. The longer pause leaves the server time for the requests of holders.
+   * @default 0
    */
   readonly pollMsPerWaiter?: number;
 }
@@ -119,7 +120,10 @@ export interface Asker {
 
 /** Watch over the leases of a store. */
 export interface LeaseWatch {
-  /** Whether the store watches an exclusive lease once it is renewed. The core then renews it soon after the grant. */
+  /**
+   * Whether the store watches an exclusive lease only after its first renewal. The core then renews the lease soon
+   * after the grant.
+   */
   readonly needsEarlyRenewal: boolean;
   /** Ends the watch, for a store that outlives the service. Idempotent. */
   end?(): void;

@@ -82,7 +82,10 @@ export class Hold implements WatchdogListener {
     return this.watchdog.isInJeopardy ? 'jeopardy' : 'held';
   }
 
-  /** Whether the lease is trusted at this moment, by a comparison of clocks that needs no timer. */
+  /**
+   * Whether the lock is not lost: its lease is trusted at this moment, or was released before a loss. The comparison of
+   * clocks needs no timer.
+   */
   get isHeld(): boolean {
     return this.#recordedLossReason === undefined && (this.#isReleased || this.watchdog.isTrusted);
   }
@@ -174,8 +177,8 @@ export class Hold implements WatchdogListener {
   }
 
   /**
-   * Removes a caller. Returns whether it was the last one and the hold is not lost: the caller has to release the
-   * lease.
+   * Removes one caller of the lock. Returns true if it was the last one and the lock is not lost: the lease then has to
+   * be released.
    */
   leave(): boolean {
     this.#entryCount -= 1;

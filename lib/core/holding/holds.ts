@@ -183,7 +183,12 @@ export class Holds {
       haveSameRequest(next, options) && next?.watchdog === true && options.watchdog && options.minHoldMs === 0;
     if (!areOptionsCompatible || !hold.canBeHandedOff) return false;
     if (
-      !areHandOffsExhausted(this.handOffLimits, watchdog.lease, handOffCount, this.service.clock.now() - watchdog.grantedAt)
+      !areHandOffsExhausted(
+        this.handOffLimits,
+        watchdog.lease,
+        handOffCount,
+        this.service.clock.now() - watchdog.grantedAt,
+      )
     )
       return true;
     this.turns.markToYield(slot);

@@ -79,9 +79,9 @@ export class Leadership implements AsyncDisposable {
   }
 
   /**
-   * Ends the term, and stands again behind other candidates. Aborts the signal of the work, and resolves when the work
-   * has ended and the key is released. Resolves at once if the work itself calls this. Does nothing where another process
-   * leads.
+   * Ends the term, and becomes a candidate again, behind the others. Aborts the signal of the work, and resolves when
+   * the work has ended and the key is released. Resolves at once if the work itself calls this. Does nothing where
+   * another process leads.
    */
   async resign(): Promise<void> {
     // An observer of `termBegan` may call this before `#termEnd` is set for the new term.
@@ -117,7 +117,7 @@ export class Leadership implements AsyncDisposable {
     return this.#term?.isHeld === true;
   }
 
-  /** Tells the work to end, and waits for `over`, unless the work itself calls this. */
+  /** Aborts the signal of the term's work, and waits for `endPromise`, unless the work itself calls this. */
   async #endTerm<T>(reason: 'resigned' | 'shutdown', endPromise: Promise<T>): Promise<T | undefined> {
     const term = this.#term;
     term?.end(reason);

@@ -28,7 +28,7 @@ export class Leaderships {
     if (typeof work !== 'function') refuseOption('work', `must be a function; it was ${shownOption(work)}`);
     assertLeadOptions(leadOptions);
     const { graceMs = DEFAULT_GRACE_MS, signal, ...acquireOptions } = leadOptions;
-    const { signal: _, ...options } = this.optionResolver.resolve({
+    const { signal: _, ...options } = this.optionResolver.resolveForReuse({
       ...acquireOptions,
       ...LEADER_LOCK_OPTIONS,
       ...(signal ? { signal } : {}),

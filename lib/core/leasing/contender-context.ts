@@ -51,7 +51,8 @@ export class ContenderContext {
 
   /** Counts a failed question for `health`, except one that was not sent because its caller had given up. */
   noteFailure(error: unknown, question: Question): void {
-    if (!(question.isSettled && error instanceof NotSentError)) this.observedHealth.noteFailure(error, 'acquire', question);
+    if (!(question.isSettled && error instanceof NotSentError))
+      this.observedHealth.noteFailure(error, 'acquire', question);
   }
 
   createLease(question: Question, granted: GrantedLease, times: LeaseTimes, wasQueued = false): Lease {

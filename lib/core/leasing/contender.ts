@@ -52,9 +52,10 @@ export class Contender {
     try {
       this.#startListening();
       if (request.shouldYield === true && !isSingleAttempt && !question.unwatch) await this.#waitForOtherProcesses();
-      let next = await this.#attempt(answer);
-      while (typeof next === 'number') next = isSingleAttempt ? null : await this.#attemptAfter(next);
-      lease = next;
+      let leaseOrDelayMs = await this.#attempt(answer);
+      while (typeof leaseOrDelayMs === 'number')
+        leaseOrDelayMs = isSingleAttempt ? null : await this.#attemptAfter(leaseOrDelayMs);
+      lease = leaseOrDelayMs;
       return lease;
     } catch (error) {
       if (isLockError(error) || error === this.#cancellation?.reason) throw error;
@@ -79,7 +80,8 @@ export class Contender {
     const { signal } = question.request;
     question.onWake = () => this.#endPause();
     if (signal?.aborted === true) this.cancel(signal.reason);
-    // A pending answer must still be awaited after an abort: the clean-up has to come after it.
+    // A question that was sent before becomes the last attempt even after an abort, because the clean-up has to come
+    // after it.
     if (!question.answer) {
       this.#throwIfCancelled();
       question.watchForWakeUp(this.context.store);
@@ -103,9 +105,7 @@ export class Contender {
 
   /** Waits for one polling interval of other processes, so that each of them can ask first. */
   async #waitForOtherProcesses(): Promise<void> {
-    await this.#pauseFor(
-      Math.min(this.context.pollMs * 1.5 + AFTER_EXPIRY_MS, this.question.deadline.remainingMs / 2),
-    );
+    await this.#pauseFor(Math.min(this.context.pollMs * 1.5 + AFTER_EXPIRY_MS, this.question.deadline.remainingMs / 2));
     this.#throwIfCancelled();
   }
 
@@ -177,13 +177,13 @@ export class Contender {
   #onFailure(error: unknown): number {
     const { clock, deadline, request } = this.question;
     const now = clock.now();
-    const { since, count: times } = this.#failureStreak ?? { since: now, count: 0 };
-    this.#failureStreak = { since, count: times + 1, error };
+    const { since, count: previousFailureCount } = this.#failureStreak ?? { since: now, count: 0 };
+    this.#failureStreak = { since, count: previousFailureCount + 1, error };
     request.onBlocked?.(error instanceof Error ? error : new Error(String(error)));
     const isPatienceOver = now - since >= this.context.patienceMs;
     const isFinal = isLockError(error) || failureKindOf(error) === 'value';
     if (deadline.passed || isPatienceOver || isFinal || this.#cancellation) throw error;
-    return Math.min(FIRST_RETRY_MS * 2 ** times, MAX_RETRY_MS) + this.context.random() * FIRST_RETRY_MS;
+    return Math.min(FIRST_RETRY_MS * 2 ** previousFailureCount, MAX_RETRY_MS) + this.context.random() * FIRST_RETRY_MS;
   }
 
   async #pauseFor(delayMs: number): Promise<void> {
@@ -211,7 +211,9 @@ export class Contender {
         else reject(new Error('no answer before the deadline'));
       };
       const silentMs = Math.max(deadline.at, askedAt + SILENCE_MS) - clock.now();
-      const silenceTimer = isSingleAttempt ? undefined : scheduleReplyTimeout(clock, silentMs, onSilence, { background: true });
+      const silenceTimer = isSingleAttempt
+        ? undefined
+        : scheduleReplyTimeout(clock, silentMs, onSilence, { background: true });
       this.#endWait = () => {
         silenceTimer?.cancel();
         reject(this.#cancellation?.reason);

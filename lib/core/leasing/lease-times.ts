@@ -4,7 +4,10 @@ export interface LeaseTimes {
   readonly requestedTtlMs: number;
   /** Time to live on the server. In a store with sessions it is the session's. */
   readonly serverTtlMs: number;
-  /** Part of `serverTtlMs` for which the holder trusts the lease. The rest is its lock-delay. */
+  /**
+   * Part of `serverTtlMs` without the lock-delay at its end. The holder trusts the lease for nearly all of it, see
+   * `getEndOfTrust`.
+   */
   readonly trustedMs: number;
   /** Time by the clock, right before the granted request was sent. */
   readonly sentAt: number;

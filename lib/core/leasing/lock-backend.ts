@@ -17,8 +17,8 @@ const CLOSED_MESSAGE =
   'the backend is closed, by the lock service or the application that owned it: give a factory, such as redis({ url }), to each new one';
 
 /**
- * Maximum number of unanswered first questions of a process. 100,000 sent ones would take 0.4 GB of memory. Unsent ones
- * take half of that, and the server answers as many per second.
+ * Maximum number of first questions that wait for an answer at a time. Sending 100,000 at once would double their
+ * memory, and the server would answer no faster.
  */
 const MAX_UNANSWERED = 5_000;
 

@@ -114,7 +114,8 @@ export class ObservedHealth implements HealthSource {
     streak.hasOtherKeys ||= key !== streak.firstKey;
     const isServerSuspected = streak.hasOtherKeys || at - streak.since >= MIN_FAILING_MS;
     const isReportedDown = this.store.health?.current.status === 'down';
-    if (streak.failureCount >= MIN_FAILURES && isServerSuspected && !isReportedDown && !this.#isProbing) void this.#probe(clock);
+    if (streak.failureCount >= MIN_FAILURES && isServerSuspected && !isReportedDown && !this.#isProbing)
+      void this.#probe(clock);
   }
 
   /** Ends the probes. Later failures change nothing. */

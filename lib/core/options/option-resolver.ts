@@ -109,13 +109,13 @@ export class OptionResolver {
   }
 
   /** Returns all options of a call, frozen. Another call with the result as its options need not resolve them again. */
-  resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
+  resolveForReuse(options?: AcquireOptions): Readonly<ResolvedOptions> {
     const resolved = Object.freeze({ ...this.resolveForCall(options) });
     this.#resolvedOptions.set(resolved, resolved);
     return resolved;
   }
 
-  /** Returns all options of a call, or `options` itself if `resolve` has returned it. */
+  /** Returns all options of a call, or `options` itself if `resolveForReuse` has returned it. */
   resolveForCall(options?: AcquireOptions): Readonly<ResolvedOptions> {
     if (options === undefined) return this.defaults;
     return this.#resolvedOptions.get(options) ?? this.#resolve(options, this.defaults);

@@ -4,7 +4,10 @@ import { assertKey, LockConfigurationError, quote } from '../../core/index.js';
 export type PlaceholderPath = readonly [head: string, ...rest: string[]];
 
 const PATH_PATTERN_SOURCE = String.raw`[\p{ID_Start}$_][\p{ID_Continue}$]*(?:\.[\p{ID_Continue}$]+)*`;
-/** Pattern of escapes and placeholders. Without braces, a name ends before trailing underscores: `:a_:b` has two. */
+/**
+ * Pattern of escapes and placeholders. Without braces, a name ends before trailing underscores, so that `:a_:b` has two
+ * placeholders.
+ */
 const TOKEN_PATTERN = new RegExp(
   String.raw`\\(?<escaped>[\\:])|:\{(?<braced>[^}]*)\}|:(?<bare>${PATH_PATTERN_SOURCE}(?<!_))`,
   'gu',

@@ -46,7 +46,7 @@ export class LockedMethod {
   readonly backend: string;
   /** Function that replaces the original method. */
   readonly wrapper: Lockable;
-  /** Work of another decorator, which runs after the lock is taken and before the method is called. */
+  /** Work of another decorator, such as `@Fenced`, which begins after the lock is taken and calls the method itself. */
   step: MethodStep | undefined;
   readonly #keys: LockedKeys;
   readonly #acquireOptions: AcquireOptions;
@@ -194,7 +194,7 @@ export class LockedMethod {
     getBusyResult: (error: LockTimeoutError) => T,
     unsubscribeSignal?: AbortSignal,
   ): Promise<T> {
-    // Work that runs under a lock goes on when its client has gone. Hence the call waits for its inner locks, too.
+    // A call inside of another lock waits on after its client has gone, because the outer work goes on, too.
     const abandonSignal = this.#outlivesClient || currentLock() ? undefined : currentRequest()?.abandonSignal;
     const signals = [this.#acquireOptions.signal, unsubscribeSignal, abandonSignal].filter((one) => one !== undefined);
     const joinedSignal = signals.length > 1 ? new JoinedSignal(signals) : undefined;

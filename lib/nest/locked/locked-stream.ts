@@ -15,7 +15,7 @@ import {
 import type { LockHandle } from '../../core/index.js';
 
 /**
- * Runs the work under the locks. Resolves to an Observable to end with: an empty one after the work, or the result of
+ * Runs the work under the locks. Resolves to the Observable whose values come last: none after the work, or those of
  * `onBusy` where the locks stay held.
  */
 export type RunLocked = (

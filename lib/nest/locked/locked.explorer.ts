@@ -95,7 +95,10 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
     this.#pendingSteps.set(step, (this.#pendingSteps.get(step) ?? new Set()).add(provider));
   }
 
-  /** Fills the instances of a value or a factory. Has a factory that runs for each request fill its instances, too. */
+  /**
+   * Gives services to the instances of a value or a factory. Wraps a factory that runs for each request, so that each
+   * new instance gets them, too.
+   */
   #exploreInstances(wrapper: ProviderWrapper): void {
     this.#setServices(wrapper.instance);
     for (const transient of wrapper.getStaticTransientInstances()) this.#setServices(transient?.instance);

@@ -51,7 +51,7 @@ export class MethodStep {
     return (locks, work) => {
       const [lock] = locks;
       if (!lock || locks.length > 1) throw this.#severalKeysError();
-      return this.step.run(work, { resource, lock, needed: provider });
+      return this.step.run(work, { resource, lock, provider });
     };
   }
 

@@ -53,7 +53,7 @@ describeServers('the sessions of a server', (type) => {
     const runner = dataSource.createQueryRunner();
     const sessions = new UnansweredSessions(serverSessions, createQuery(runner));
     sessions.rememberSession('k', await idOf(runner));
-    await sessions.assertAnswered('k');
+    await sessions.assertNoSessionWorking('k');
     await runner.release();
   });
 
@@ -63,12 +63,12 @@ describeServers('the sessions of a server', (type) => {
     const early = startStatement(cut);
     await eventually(async () => await serverSessions.isAnySessionWorking(createQuery(asking), [await idOf(cut)], 0));
     sessions.rememberSession('k', await idOf(cut));
-    await expect(sessions.assertAnswered('k')).rejects.toThrow('still has the key');
+    await expect(sessions.assertNoSessionWorking('k')).rejects.toThrow('still has the key');
     await early.end();
     await new Promise((resolve) => setTimeout(resolve, 2_100));
     const late = startStatement(cut);
     await eventually(async () => await serverSessions.isAnySessionWorking(createQuery(asking), [await idOf(cut)], 0));
-    await sessions.assertAnswered('k');
+    await sessions.assertNoSessionWorking('k');
     await late.end();
     await Promise.all([cut.release(), asking.release()]);
   });

@@ -51,7 +51,11 @@ export class MemcachedConnection {
     // The socket may report errors after nobody waits for it.
     socket.on('error', () => undefined);
     try {
-      const isConnected = await isFulfilledWithin(systemClock, connectTimeoutMs, once(socket, tls ? 'secureConnect' : 'connect'));
+      const isConnected = await isFulfilledWithin(
+        systemClock,
+        connectTimeoutMs,
+        once(socket, tls ? 'secureConnect' : 'connect'),
+      );
       if (!isConnected) throw new Error(`no connection within ${connectTimeoutMs} ms`);
       return new MemcachedConnection(socket, options);
     } catch (error) {

@@ -35,7 +35,8 @@ export class FormerConnection {
   async end(client: RedisClient): Promise<void> {
     const identity = this.#identity;
     this.#identity = undefined;
-    if (identity) await isFulfilledWithin(this.clock, this.timeoutMs, killConnection(client, identity)).catch(() => undefined);
+    if (identity)
+      await isFulfilledWithin(this.clock, this.timeoutMs, killConnection(client, identity)).catch(() => undefined);
   }
 }
 

@@ -30,7 +30,7 @@ export class DatabaseError extends Error {
 }
 
 /** Returns an error with the message and the code only: errors of TypeORM and of drivers show values of the statement. */
-export function removeStatement(error: unknown): DatabaseError | LockError {
+export function toErrorWithoutStatement(error: unknown): DatabaseError | LockError {
   if (error instanceof DatabaseError || isLockError(error)) return error;
   // TypeORM and others wrap the error of the driver.
   const cause: unknown = error instanceof Error && 'driverError' in error ? error.driverError : error;
@@ -130,6 +130,6 @@ export async function catchFailure(promise: Promise<unknown>): Promise<DatabaseE
     await promise;
     return undefined;
   } catch (error) {
-    return removeStatement(error);
+    return toErrorWithoutStatement(error);
   }
 }

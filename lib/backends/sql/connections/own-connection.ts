@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { Deadline, pause, systemClock } from '../../../core/index.js';
 import {
-  removeStatement,
+  toErrorWithoutStatement,
   DatabaseError,
   isRefusedValueError,
   hasErrorCode,
@@ -40,7 +40,7 @@ export class OwnConnection {
   #isOpen = false;
   client: unknown;
   #hasEnded = false;
-  #keepsPlans = false;
+  #canPrepareStatements = false;
   #lastAnswerAt = systemClock.now();
 
   constructor(
@@ -52,13 +52,13 @@ export class OwnConnection {
   }
 
   /** @throws LockConfigurationError when the end of this connection would not be noticed */
-  assertEndIsNoticed(strategy: 'row' | 'session'): void {
-    this.#sockets.assertSocketOpen(strategy);
+  assertSocketIsWatched(strategy: 'row' | 'session'): void {
+    this.#sockets.assertSocketIsWatched(strategy);
   }
 
   /** Milliseconds since the last answer; 0 for SQLite, where no network can forget the connection. */
   get idleMs(): number {
-    return this.settings.database.dialect.runSafely ? 0 : systemClock.now() - this.#lastAnswerAt;
+    return this.settings.database.dialect.runInWriteTransaction ? 0 : systemClock.now() - this.#lastAnswerAt;
   }
 
   /** Opens the connection. Leaves nothing open when it fails, or takes longer than `connectTimeoutMs`. */
@@ -72,11 +72,11 @@ export class OwnConnection {
         this.#connect(),
         timeoutOption,
       );
-      this.#keepsPlans = await database.dialect.prepareConnection(this.query, requestTimeoutMs, this.client);
+      this.#canPrepareStatements = await database.dialect.prepareConnection(this.query, requestTimeoutMs, this.client);
       await onOpen(this.query);
     } catch (error) {
       this.destroy();
-      throw removeStatement(error);
+      throw toErrorWithoutStatement(error);
     }
   }
 
@@ -90,7 +90,7 @@ export class OwnConnection {
         return rows;
       } catch (error) {
         if (error instanceof TimeoutError) this.destroy();
-        const cause = removeStatement(error);
+        const cause = toErrorWithoutStatement(error);
         if (cause instanceof DatabaseError) cause.isServerAnswer = isAnswerOfServer(cause);
         if (isRefusedValueError(cause)) this.#lastAnswerAt = systemClock.now();
         if (!this.#isBusy(cause)) throw cause;
@@ -138,9 +138,9 @@ export class OwnConnection {
     if (!this.#isOpen || this.#hasEnded) throw new DatabaseError('the connection is closed', undefined);
     const { requestTimeoutMs, database } = this.settings;
     const { dialect } = database;
-    if (dialect.runSafely) return dialect.runSafely(this.client, sql, parameters);
+    if (dialect.runInWriteTransaction) return dialect.runInWriteTransaction(this.client, sql, parameters);
     const answer =
-      this.#keepsPlans && dialect.runPrepared
+      this.#canPrepareStatements && dialect.runPrepared
         ? dialect.runPrepared(this.client, sql, parameters)
         : this.#connection.query(sql, parameters);
     return settleByDeadline(Deadline.after(requestTimeoutMs), 'the database gave no answer', answer);

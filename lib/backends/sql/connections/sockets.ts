@@ -14,7 +14,7 @@ export interface StreamSetting {
   readonly option: 'dataSource' | 'connection';
 }
 
-/** The setting among the options of a driver. */
+/** Setting of `postgres()` and `mysql()`: the driver's option `stream` within their option `connection`. */
 export const CONNECTION_STREAM_SETTING: StreamSetting = { name: 'stream of connection', option: 'connection' };
 
 /** Idle milliseconds before TCP keep-alive probes. Routers forget idle connections only after a longer time. */
@@ -54,7 +54,7 @@ export class Sockets {
    * Checks an open connection: the server gives its locks away at its end, which only a watched socket reports.
    * @throws LockConfigurationError when the driver made a socket of its own
    */
-  assertSocketOpen(strategy: 'row' | 'session'): void {
+  assertSocketIsWatched(strategy: 'row' | 'session'): void {
     if (this.#openSockets.size > 0) return;
     throw new LockConfigurationError(
       `strategy '${strategy}' must notice the end of its connection, and the driver makes sockets of its own, ` +

@@ -39,8 +39,8 @@ export type StatementRunner = <T>(statement: () => Promise<T>) => Promise<T>;
 
 /** One connection of a driver that serves one transaction after the other. */
 export interface TransactionConnection extends DriverConnection {
-  /** @param runStatement runs all statements of the transaction but those of `sendAtOnce` */
-  lendTransaction(runStatement: StatementRunner): Promise<DriverTransaction>;
+  /** @param runStatement runs all statements of the transaction but those of `sendDirectly` */
+  createTransaction(runStatement: StatementRunner): Promise<DriverTransaction>;
 }
 
 /** A transaction on a connection that serves nobody else meanwhile. */
@@ -57,6 +57,6 @@ export interface DriverTransaction {
   rollback(): Promise<void>;
   readonly query: Query;
   /** Sends a statement at once, without `runStatement`. */
-  readonly sendAtOnce: Query;
+  readonly sendDirectly: Query;
   release(): Promise<void>;
 }

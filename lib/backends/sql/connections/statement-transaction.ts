@@ -1,4 +1,4 @@
-import { createHolderClient } from './held-client.js';
+import { createHolderClient } from './holder-client.js';
 import type { Query } from './query.js';
 import type { StatementRunner, DriverTransaction } from './sql-database.js';
 
@@ -7,7 +7,7 @@ interface StatementClient {
   readonly client: object;
   readonly send: Query;
   /** The object that holders write through, and those of its methods that send statements. */
-  readonly driverClient: object;
+  readonly clientForHolders: object;
   readonly statementMethods: readonly string[];
   /** The statements that begin a transaction with the isolation level READ COMMITTED. */
   readonly beginStatements: readonly string[];
@@ -16,24 +16,24 @@ interface StatementClient {
 /** A transaction that statements begin and end. */
 export class StatementTransaction implements DriverTransaction {
   readonly client: object;
-  readonly sendAtOnce: Query;
+  readonly sendDirectly: Query;
   readonly attachment: object;
   isActive = false;
-  readonly #beginning: readonly string[];
+  readonly #beginStatements: readonly string[];
   #isReleased = false;
 
   constructor(
-    { client, send, driverClient, statementMethods, beginStatements }: StatementClient,
+    { client, send, clientForHolders, statementMethods, beginStatements }: StatementClient,
     private readonly runStatement: StatementRunner,
   ) {
     this.client = client;
-    this.sendAtOnce = send;
-    this.#beginning = beginStatements;
-    this.attachment = createHolderClient(driverClient, statementMethods, runStatement, () => this.#isReleased);
+    this.sendDirectly = send;
+    this.#beginStatements = beginStatements;
+    this.attachment = createHolderClient(clientForHolders, statementMethods, runStatement, () => this.#isReleased);
   }
 
   async begin(): Promise<void> {
-    for (const statement of this.#beginning) await this.query(statement, []);
+    for (const statement of this.#beginStatements) await this.query(statement, []);
     this.isActive = true;
   }
 
@@ -47,7 +47,7 @@ export class StatementTransaction implements DriverTransaction {
     this.isActive = false;
   }
 
-  readonly query: Query = (sql, parameters) => this.runStatement(() => this.sendAtOnce(sql, parameters));
+  readonly query: Query = (sql, parameters) => this.runStatement(() => this.sendDirectly(sql, parameters));
 
   async release(): Promise<void> {
     this.#isReleased = true;

@@ -16,9 +16,9 @@ interface CutSessions {
 }
 
 /**
- * Server sessions whose connections were cut before a statement about a key was answered. The server may carry the
- * statement out all the same, and keep the key for that session. An example is a commit that waits for a lost standby. Nobody holds
- * the key then. A refusal of it counts as missing answer of the database, not as a key that is held.
+ * Server sessions whose connections ended before a statement about a key was answered. The server may still carry out
+ * that statement and keep the key for the session, as in a commit that waits for a lost standby. No owner then has the
+ * key. A refusal therefore counts as a missing answer of the database, and not as a held key.
  */
 export class UnansweredSessions {
   readonly #sessionsByKey = new Map<string, CutSessions>();
@@ -43,7 +43,7 @@ export class UnansweredSessions {
    * Checks a refusal of the key. Forgets the sessions of the key once none of them carries out a statement any more.
    * @throws TimeoutError when one of the sessions still carries out its statement
    */
-  async assertAnswered(key: string): Promise<void> {
+  async assertNoSessionWorking(key: string): Promise<void> {
     const cutSessions = this.#sessionsByKey.get(key);
     if (!cutSessions) return;
     const ids = [...cutSessions.ids];

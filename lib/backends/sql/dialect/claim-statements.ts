@@ -1,7 +1,7 @@
 import type { Query } from '../connections/query.js';
 
 /** Owner of a row whose `metadata` is a line of claims. No caller has this owner id, so other statements find the row held. */
-export const LINE_OWNER = '|';
+export const CLAIMS_OWNER = '|';
 
 /** Row of a key that several owners may hold. A swap compares all of its values. */
 export interface ClaimRow {

@@ -15,7 +15,7 @@ export interface FenceStatements {
    * Returns a `Query` whose locking statements work in a transaction that has read before. Only MariaDB needs this: a
    * setting of it rolls such a transaction back. Sends one statement.
    */
-  prepareCurrentReads?(query: Query): Promise<Query>;
+  createCurrentReadQuery?(query: Query): Promise<Query>;
   /**
    * Resolves to whether the transaction's reads show the resource as it was before somebody else raised the fence. Called
    * before the fence is raised. Waits for the row, and keeps it locked. Absent where the database refuses such a transaction

@@ -2,7 +2,10 @@ import type { HolderMetadata } from '../../../core/index.js';
 import { DatabaseError } from '../connections/database-error.js';
 import type { Query } from '../connections/query.js';
 
-/** Statements on a key's row, for strategies whose lock is no row: the row only counts tokens and names the holder. */
+/**
+ * Statements on a key's row of the strategies `row` and `session`. The row counts fencing tokens and describes the last
+ * holder; a lock of the server protects the key.
+ */
 export interface KeyRowStatements {
   /** Returns the value of the key's column. */
   toColumnValue(key: string): unknown;

@@ -4,14 +4,14 @@ import type { Query } from '../connections/query.js';
 /** Maximum number of rows that one `reap` deletes. */
 export const MAX_REAPED_ROWS = 1_000;
 
-export interface LineRefusal {
+export interface ClaimsRefusal {
   /** Whether several owners hold the key, whose claims are a line in the row: see `ClaimCell`. */
-  readonly isHeldByLine?: boolean;
+  readonly isHeldByClaims?: boolean;
 }
 
 /** The statements on a row of the lease strategy. Each compares owners and reads the database's clock. */
 export interface LeaseStatements {
-  tryAcquire(query: Query, lease: LeaseRow): Promise<LeaseAttempt & LineRefusal>;
+  tryAcquire(query: Query, lease: LeaseRow): Promise<LeaseAttempt & ClaimsRefusal>;
   renew(query: Query, lease: Omit<LeaseRow, 'metadata'>): Promise<boolean>;
   release(query: Query, lease: OwnedKey): Promise<boolean>;
   isHeldBy(query: Query, lease: OwnedKey): Promise<boolean>;

@@ -1,13 +1,13 @@
 import { type Holder, type LeaseAttempt, type LeaseState, unpackHolder } from '../../../core/index.js';
-import type { LineRefusal } from './lease-statements.js';
+import type { ClaimsRefusal } from './lease-statements.js';
 
 /** Returns a refusal from the holder's row. Without a row, the key has just become free. */
-export function parseRefusal(row: Record<string, unknown> | undefined): LeaseAttempt & LineRefusal {
+export function parseRefusal(row: Record<string, unknown> | undefined): LeaseAttempt & ClaimsRefusal {
   if (!row) return { acquired: false, retryAfterMs: 0 };
   const { remaining, metadata } = row;
   // The JSON of a line is an array, that of a holder an object.
   if (typeof metadata === 'string' && metadata.startsWith('[')) {
-    return { acquired: false, retryAfterMs: 0, isHeldByLine: true };
+    return { acquired: false, retryAfterMs: 0, isHeldByClaims: true };
   }
   const holder = parseHolder(row);
   const retryAfterMs = remaining === null ? null : Number(remaining);

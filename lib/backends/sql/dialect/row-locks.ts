@@ -17,7 +17,7 @@ export interface TokenOfRow {
  * `tryLockRow` may have the id of the server's session, `session_id`.
  */
 export interface RowLocks {
-  readonly row: KeyRowStatements;
+  readonly keyRow: KeyRowStatements;
   readonly serverSessions: ServerSessions;
   /** Returns a query of the key's `token` as text, and of `is_read_only` of the server. Its parameter is the key's column. */
   selectTokenSql(table: string): string;
@@ -29,7 +29,7 @@ export interface RowLocks {
    */
   tryLockRow(query: Query, table: string, key: string): ReturnType<Query>;
   /** Locks the row as `tryLockRow` does, after a wait in the database's own queue that `setLimits` has limited. */
-  lockRowInLine(query: Query, table: string, key: string): ReturnType<Query>;
+  lockRowAfterWait(query: Query, table: string, key: string): ReturnType<Query>;
   /**
    * Has the server end the connection, and the transaction with it, after `ttlMs` without a statement. It is sent before
    * the row is requested, because the process may be frozen by the time it gets the row. Also limits the wait for the row,

@@ -5,15 +5,15 @@ import type { ServerSessions } from './server-sessions.js';
 /** Names on the server: of the lock of a key, and of a second lock that marks its current owner. */
 export interface LockNames {
   readonly lock: string;
-  readonly ownerMark: string;
+  readonly ownerLock: string;
 }
 
 /** Locks that a server keeps for as long as a session lasts. */
 export interface SessionLocks {
-  readonly row: KeyRowStatements;
+  readonly keyRow: KeyRowStatements;
   readonly serverSessions: ServerSessions;
   /** Has the server end the session after `ttlMs` without a statement. */
-  limitSilence(query: Query, ttlMs: number): Promise<void>;
+  setIdleTimeout(query: Query, ttlMs: number): Promise<void>;
   /** Reads the scope of a table's lock names: the same, however a process names the table. */
   readScope(query: Query, table: string): Promise<string>;
   /** Reads the id of the session on the server, and whether the server no longer takes writes. */

@@ -34,7 +34,7 @@ interface TableLimits {
 }
 
 /** @throws LockConfigurationError that names the option */
-export function createExistingTable(
+export function resolveExistingTable(
   tableContext: TableContext,
   options: {
     readonly tableName?: string | undefined;

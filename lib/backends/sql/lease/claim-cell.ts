@@ -9,9 +9,12 @@ import {
   unpackLine,
 } from '../../../core/index.js';
 import type { Query } from '../connections/query.js';
-import { type ClaimReading, type ClaimRow, type ClaimStatements, LINE_OWNER } from '../dialect/claim-statements.js';
+import { type ClaimReading, type ClaimRow, type ClaimStatements, CLAIMS_OWNER } from '../dialect/claim-statements.js';
 
-/** Milliseconds in which an owner must claim its place in the line. It waited in the row's column, or was handed the row. */
+/**
+ * Milliseconds for which the line keeps a place for an owner that was moved into it from the row. Within this time the
+ * owner must claim the place itself.
+ */
 const MOVED_CLAIM_MS = 5_000;
 
 /** The line of claims to a key, in the key's row. */
@@ -29,7 +32,7 @@ export class ClaimCell implements LineCell<ClaimReading> {
     const emptyReading = { line: [], now, nextToken, version: reading };
     if (!row) return emptyReading;
     const { owner, metadata, leftMs } = row;
-    if (owner !== null && owner !== LINE_OWNER && leftMs > 0 && isExclusive(owner)) {
+    if (owner !== null && owner !== CLAIMS_OWNER && leftMs > 0 && isExclusive(owner)) {
       const holder = unpackHolder(metadata ?? '');
       return { ...emptyReading, lease: { owner, leftMs, ...(holder ? { holder } : {}) } };
     }
@@ -39,7 +42,7 @@ export class ClaimCell implements LineCell<ClaimReading> {
   swap(key: string, { row, nowUs }: ClaimReading, { line, token, ready }: CellUpdate): Promise<boolean> {
     const isEmpty = line.length === 0;
     return this.statements.swap(this.query, key, row, {
-      owner: isEmpty ? null : LINE_OWNER,
+      owner: isEmpty ? null : CLAIMS_OWNER,
       metadata: isEmpty ? null : packLine(line),
       token: token ?? row?.token ?? nowUs,
       // The lease lasts as long as the last entry waits. Otherwise a newcomer could take the expired row before it.
@@ -54,8 +57,8 @@ export class ClaimCell implements LineCell<ClaimReading> {
  * waiters in the row's own column.
  */
 function buildLine({ owner, metadata, leftMs, waiting }: ClaimRow, now: number): LineEntry[] {
-  const entries = [...(owner === LINE_OWNER ? unpackLine(metadata ?? '') : [])];
-  const handedOwners = owner !== null && owner !== LINE_OWNER && leftMs > 0 ? [owner] : [];
+  const entries = [...(owner === CLAIMS_OWNER ? unpackLine(metadata ?? '') : [])];
+  const handedOwners = owner !== null && owner !== CLAIMS_OWNER && leftMs > 0 ? [owner] : [];
   for (const movedOwner of [...handedOwners, ...(waiting?.owners ?? [])]) {
     if (!entries.some((entry) => entry.owner === movedOwner))
       entries.push({ owner: movedOwner, until: now + MOVED_CLAIM_MS, description: '' });

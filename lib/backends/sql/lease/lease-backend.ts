@@ -5,9 +5,9 @@ import type { ExistingTableColumns } from '../dialect/existing-table-types.js';
 import { createOwnColumns } from '../dialect/lease-statements.js';
 import type { WaitingLine } from '../dialect/sql-dialect.js';
 import { checkExistingTable } from '../existing-table/check-existing-table.js';
-import { createExistingTable, createExistingTableStatements } from '../existing-table/existing-table.js';
+import { resolveExistingTable, createExistingTableStatements } from '../existing-table/existing-table.js';
 import type { CommonOptions } from '../options.js';
-import { createLockTable } from '../tables/lock-table.js';
+import { resolveLockTable } from '../tables/lock-table.js';
 import { QueuedLeaseStore } from './queued-lease-store.js';
 import { type LeaseTable, SqlLeaseStore } from './sql-lease-store.js';
 
@@ -68,7 +68,7 @@ interface TableParts extends Omit<LeaseTable, 'reapIdleAfterMs'> {
 
 function createOwnTableParts(database: SqlDatabase, options: LeaseBackendOptions): TableParts {
   const { dialect } = database;
-  const { table, check } = createLockTable(database, options);
+  const { table, assertTableUsable } = resolveLockTable(database, options);
   if (options.abandonedAfterMs !== undefined) {
     throw new LockConfigurationError('abandonedAfterMs is for a table of yours: give its columns', 'abandonedAfterMs');
   }
@@ -77,7 +77,7 @@ function createOwnTableParts(database: SqlDatabase, options: LeaseBackendOptions
     table,
     statements: dialect.leases(createOwnColumns(table)),
     claims,
-    onOpen: check,
+    onOpen: assertTableUsable,
     line: dialect.waitingLine,
   };
 }
@@ -87,7 +87,7 @@ function createExistingTableParts(
   options: LeaseBackendOptions & { columns: ExistingTableColumns },
 ): TableParts {
   const { dialect } = database;
-  const table = createExistingTable(database, options);
+  const table = resolveExistingTable(database, options);
   const onOpen = (query: Query): Promise<void> =>
     checkExistingTable(query, dialect, table, options.synchronize === true);
   return { table: table.columns.table, statements: createExistingTableStatements(dialect, table), onOpen };

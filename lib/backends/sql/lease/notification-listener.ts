@@ -1,5 +1,5 @@
 import { systemClock, retryUntilAnswered, type WakeUps } from '../../../core/index.js';
-import { removeStatement } from '../connections/database-error.js';
+import { toErrorWithoutStatement } from '../connections/database-error.js';
 import { type ConnectionSettings, OwnConnection } from '../connections/own-connection.js';
 import type { OwnConnections } from '../connections/own-connections.js';
 import { TimeoutError } from '../connections/timeout.js';
@@ -26,7 +26,10 @@ export class NotificationListener {
   #canNeverHear = false;
   #isOpening = false;
   #isConfirming = false;
-  /** Whether waiters may sleep until a notification. */
+  /**
+   * Whether waiters may sleep until a notification. The loss of a connection does not change this. A failed attempt to
+   * replace the connection wakes the waiters.
+   */
   #mayWaitersSleep = false;
   #isClosed = false;
   #lastHeardAt = 0;
@@ -113,7 +116,7 @@ export class NotificationListener {
       // Waiters are woken, and poll until the next connection listens.
       if (this.#mayWaitersSleep) this.wakeUps.wakeAll();
       this.#mayWaitersSleep = false;
-      const advice = `nobody listens for releases, so those who wait ask again and again: ${removeStatement(error).message}`;
+      const advice = `nobody listens for releases, so those who wait ask again and again: ${toErrorWithoutStatement(error).message}`;
       this.connections.health.setAdvice('listener', advice);
       return false;
     }

@@ -22,7 +22,7 @@ export class QueuedLeaseStore extends SqlLeaseStore {
   readonly #wakeUps = new WakeUps();
   /** Callers that may wait, by owner. */
   readonly #waiters = new Map<string, Waiter>();
-  /** Keys that this process holds, by the names of their owners in messages. */
+  /** Keys that this process holds, by the hashes of their owners, which messages contain. */
   readonly #heldKeys = new Map<string, string>();
   readonly #listener: NotificationListener;
 

@@ -13,7 +13,7 @@ import {
 import type { ConnectionSettings } from '../connections/own-connection.js';
 import { OwnConnections } from '../connections/own-connections.js';
 import type { Query } from '../connections/query.js';
-import { type ClaimReading, type ClaimStatements, LINE_OWNER } from '../dialect/claim-statements.js';
+import { type ClaimReading, type ClaimStatements, CLAIMS_OWNER } from '../dialect/claim-statements.js';
 import type { LeaseStatements } from '../dialect/lease-statements.js';
 import { ClaimCell } from './claim-cell.js';
 import { reapRegularly } from './reaper.js';
@@ -90,7 +90,7 @@ export class SqlLeaseStore implements LeaseStore {
     const lease = { key, owner, ttlMs: Math.ceil(ttlMs), metadata };
     if (this.#claims?.has(owner) !== true) {
       const attempt = await this.leaseTable.statements.tryAcquire(this.connections.query, lease);
-      if (attempt.acquired || attempt.isHeldByLine !== true || !this.#claims) return attempt;
+      if (attempt.acquired || attempt.isHeldByClaims !== true || !this.#claims) return attempt;
     }
     const mayWait = asker !== undefined && !asker.deadline.passed;
     return this.#claims.tryAcquire(key, owner, lease.ttlMs, metadata, mayWait);
@@ -127,7 +127,7 @@ export class SqlLeaseStore implements LeaseStore {
 
   async look(key: string): Promise<LeaseState> {
     const state = await this.leaseTable.statements.look(this.connections.query, key);
-    return (state.holder?.owner === LINE_OWNER ? await this.#claims?.look(key) : undefined) ?? state;
+    return (state.holder?.owner === CLAIMS_OWNER ? await this.#claims?.look(key) : undefined) ?? state;
   }
 
   async evict(key: string, owner: string): Promise<boolean> {

@@ -6,4 +6,4 @@ export const microsecondsSince1970Sql = (time: string): string => `timestampdiff
 export const NOW_MICROSECONDS = microsecondsSince1970Sql(NOW);
 
 /** Time that lies a number of microseconds ahead. The number is the parameter of the statement. */
-export const IN_MICROSECONDS = `${NOW} + interval ? microsecond`;
+export const MICROSECONDS_FROM_NOW_SQL = `${NOW} + interval ? microsecond`;

@@ -26,9 +26,10 @@ export function getInsertedId(answer: Answer): bigint | undefined {
 export const getHandshakeId = (client: unknown): string | undefined => getConnectionId(client, 'threadId');
 
 /**
- * Returns driver options for rows in the form that the statements of the locks expect, whatever the application has set.
+ * Returns driver options that override those of the application. Rows become objects by column names, and `sockets`
+ * watches each stream.
  */
-export function createRowOptions(sockets: Sockets, extra: unknown, setting: StreamSetting): object {
+export function createDriverOptions(sockets: Sockets, extra: unknown, setting: StreamSetting): object {
   const streamFactory = getStreamFactory(extra);
   return {
     rowsAsArray: false,

@@ -7,7 +7,7 @@ const SNAPSHOT_SETTING = 'innodb_snapshot_isolation';
 
 export const mysqlFence: FenceStatements = {
   /** Reads the setting, because the version does not tell: it is on by default since 11.6.2, and optional since 10.6.18. */
-  async prepareCurrentReads(query) {
+  async createCurrentReadQuery(query) {
     const [isSettingOn] = await query(
       `show variables where variable_name = '${SNAPSHOT_SETTING}' and value = 'ON'`,
       [],

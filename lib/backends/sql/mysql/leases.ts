@@ -11,7 +11,7 @@ import {
 import { KEYS_PER_PAGE, readKeyPages } from '../dialect/key-pages.js';
 import { parseRefusal, parseState } from '../dialect/refusal.js';
 import { fromStoredKey, toStoredBytes } from '../tables/stored-key.js';
-import { IN_MICROSECONDS, NOW, NOW_MICROSECONDS, microsecondsSince1970Sql } from './clock.js';
+import { MICROSECONDS_FROM_NOW_SQL, NOW, NOW_MICROSECONDS, microsecondsSince1970Sql } from './clock.js';
 import { toBytes, hasChangedRow, getInsertedId } from './driver.js';
 
 /** Maximum number of rounds of an attempt. A new round starts when the row was inserted or deleted meanwhile. */
@@ -32,18 +32,21 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
     const answer = await query(
       `update ${table} set
          ${columnNames.token} = last_insert_id(if(${columnNames.owner} = ${textPlaceholder} and ${columnNames.expiresAt} > ${NOW}, ${columnNames.token}, greatest(coalesce(${columnNames.token}, 0) + 1, ${NOW_MICROSECONDS}))),
-         ${columnNames.owner} = ${textPlaceholder}, ${columnNames.expiresAt} = ${IN_MICROSECONDS}, ${columnNames.metadata} = ${textPlaceholder} ${setUpdatedAtSql}
+         ${columnNames.owner} = ${textPlaceholder}, ${columnNames.expiresAt} = ${MICROSECONDS_FROM_NOW_SQL}, ${columnNames.metadata} = ${textPlaceholder} ${setUpdatedAtSql}
        where ${columnNames.key} = ${textPlaceholder} and (${columnNames.owner} = ${textPlaceholder} or ${isOverSql})`,
       [ownerBytes, ownerBytes, ttlMs * 1000, toBytes(packMetadata(metadata)), toKeyValue(key), ownerBytes],
     );
     return getInsertedId(answer);
   };
 
-  /** Inserts the row. Reads the token of an existing table, where the driver may return the row's own counter instead. */
+  /**
+   * Inserts the row. Reads the token of an existing table by a second statement: the driver may return the number of an
+   * `auto_increment` column instead of the token.
+   */
   const insertRow = async (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) => {
     const answer = await query(
       `insert ignore into ${table} (${listColumnNames(columns)})
-       values (${textPlaceholder}, ${textPlaceholder}, last_insert_id(${NOW_MICROSECONDS}), ${IN_MICROSECONDS}, ${textPlaceholder} ${updatedAt === undefined ? '' : `, ${nowSql}`})`,
+       values (${textPlaceholder}, ${textPlaceholder}, last_insert_id(${NOW_MICROSECONDS}), ${MICROSECONDS_FROM_NOW_SQL}, ${textPlaceholder} ${updatedAt === undefined ? '' : `, ${nowSql}`})`,
       [toKeyValue(key), toBytes(owner), ttlMs * 1000, toBytes(packMetadata(metadata))],
     );
     if (!existing) return getInsertedId(answer);
@@ -77,7 +80,7 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
 
     async renew(query, { key, owner, ttlMs }) {
       const answer = await query(
-        `update ${table} set ${columnNames.expiresAt} = ${IN_MICROSECONDS} ${existing ? setUpdatedAtSql : ''} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW}`,
+        `update ${table} set ${columnNames.expiresAt} = ${MICROSECONDS_FROM_NOW_SQL} ${existing ? setUpdatedAtSql : ''} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW}`,
         [ttlMs * 1000, toKeyValue(key), toBytes(owner)],
       );
       return hasChangedRow(answer);

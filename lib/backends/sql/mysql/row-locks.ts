@@ -12,14 +12,17 @@ const ROLLED_BACK_CODE_PATTERN = /^ER_(LOCK_DEADLOCK|CHECKREAD)$/u;
 const NO_OTHER_LIMIT_SQL =
   '/*M!100300 , session idle_transaction_timeout = 0, session idle_write_transaction_timeout = 0 */';
 
-/** Parts of a statement that lift its time limits on MariaDB and MySQL. The limit of the wait for the lock stays. */
+/**
+ * Parts of a statement that replace the session's time limits on MariaDB and MySQL. The hint's limit is longer than any
+ * wait for the row, because 0 would keep the session's limit. The limit of the wait for the lock stays.
+ */
 const WITHOUT_TIME_LIMIT_SQL = {
   before: '/*M!100102 set statement max_statement_time = 0 for */',
   hint: '/*+ max_execution_time(60000) */',
 };
 
 export const mysqlRowLocks: RowLocks = {
-  row: mysqlKeyRow,
+  keyRow: mysqlKeyRow,
   serverSessions: mysqlServerSessions,
   selectTokenSql: (table) =>
     `select cast(token as char) as token, ${READ_ONLY_CONDITION} as is_read_only from ${table} where lock_key = ?`,
@@ -28,7 +31,7 @@ export const mysqlRowLocks: RowLocks = {
     return query(`${this.selectTokenSql(table)} for update nowait`, [toStoredBytes(key)]);
   },
 
-  lockRowInLine(query, table, key) {
+  lockRowAfterWait(query, table, key) {
     const select = this.selectTokenSql(table).replace('select', `select ${WITHOUT_TIME_LIMIT_SQL.hint}`);
     return query(`${WITHOUT_TIME_LIMIT_SQL.before} ${select} for update`, [toStoredBytes(key)]);
   },

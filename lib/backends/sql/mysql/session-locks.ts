@@ -11,10 +11,10 @@ import { getUserLockName } from '../tables/session-lock-name.js';
  * cluster do not share these locks.
  */
 export const mysqlSessionLocks: SessionLocks = {
-  row: mysqlKeyRow,
+  keyRow: mysqlKeyRow,
   serverSessions: mysqlServerSessions,
 
-  async limitSilence(query, ttlMs) {
+  async setIdleTimeout(query, ttlMs) {
     await query(`set session wait_timeout = ${ttlMs / 1000}`, []);
   },
 
@@ -30,16 +30,16 @@ export const mysqlSessionLocks: SessionLocks = {
   },
   toLockName: getUserLockName,
 
-  tryLock: (query, table, { lock, ownerMark }, column) =>
+  tryLock: (query, table, { lock, ownerLock }, column) =>
     query(
       `select case get_lock(?, 0) when 1 then get_lock(?, 0) when 0 then 0 end as locked, cast(metadata as char) as metadata,
          timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since, ${READ_ONLY_CONDITION} as is_read_only
        from (select 1) as once left join ${table} on lock_key = ?`,
-      [lock, ownerMark, column],
+      [lock, ownerLock, column],
     ),
 
-  async unlock(query, { lock, ownerMark }) {
-    await query('select release_lock(?), release_lock(?)', [ownerMark, lock]);
+  async unlock(query, { lock, ownerLock }) {
+    await query('select release_lock(?), release_lock(?)', [ownerLock, lock]);
   },
 
   async findSessionHolding(query, name) {

@@ -8,14 +8,14 @@ const LOCK_TIMEOUT_CODE_PATTERN = /^(ER_LOCK_WAIT_TIMEOUT|1205)$/u;
 
 export const mysqlTransactionLocks: TransactionLocks = {
   async lock(query, table, key, waitMs) {
-    if (waitMs !== Infinity) return lockWithin(query, table, key, Math.ceil(waitMs / 1000));
+    if (waitMs !== Infinity) return lockRowWithTimeout(query, table, key, Math.ceil(waitMs / 1000));
     while (!(await lockRow(query, table, key)));
     return true;
   },
 };
 
 /** Waits for the lock at most `seconds`. With 0, MySQL waits for a second and MariaDB does not wait. */
-async function lockWithin(query: Query, table: string, key: string, seconds: number): Promise<boolean> {
+async function lockRowWithTimeout(query: Query, table: string, key: string, seconds: number): Promise<boolean> {
   const settingName = 'session innodb_lock_wait_timeout';
   await query(`set @nestjs_distributed_lock = @@${settingName.replace(' ', '.')}, ${settingName} = ${seconds}`, []);
   const restore = () => query(`set ${settingName} = @nestjs_distributed_lock`, []);

@@ -6,7 +6,7 @@ import { fromStoredText, toStoredText } from '../tables/stored-key.js';
 import { inMillisecondsSql, NOW, NOW_MICROSECONDS } from './clock.js';
 import { createExistingLeases } from './existing-leases.js';
 import {
-  CONFIRM_MS,
+  HAND_OVER_TTL_MS,
   handOverSql,
   isAnyoneSeenSql,
   isWaitingSql,
@@ -66,8 +66,8 @@ function createOwnLeases(table: string): Pick<LeaseStatements, 'tryAcquire' | 'r
     select null, metadata, (extract(epoch from acquired_at) * 1000)::text,
       greatest(extract(epoch from expires_at - ${NOW}) * 1000, 0)::text
     from ${table} where lock_key = $1 and owner is not null limit 1`;
-  const releaseSql = `update ${table} set ${handOverSql('waiting', CONFIRM_MS)} where lock_key = $1 and owner = $2
-    returning ${notifySql(table, 'owner', 0)}, ${notifySql(table, ownerOfEntrySql('waiting[cardinality(waiting)]'), CONFIRM_MS)}`;
+  const releaseSql = `update ${table} set ${handOverSql('waiting', HAND_OVER_TTL_MS)} where lock_key = $1 and owner = $2
+    returning ${notifySql(table, 'owner', 0)}, ${notifySql(table, ownerOfEntrySql('waiting[cardinality(waiting)]'), HAND_OVER_TTL_MS)}`;
   const leaveLineSql = `update ${table} set waiting = array(
       select entry from unnest(waiting) as entry where ${ownerOfEntrySql('entry')} <> $2)
     where lock_key = $1 and owner is distinct from $2 and ${isWaitingSql('$2')} returning 1`;
@@ -103,7 +103,8 @@ function createOwnLeases(table: string): Pick<LeaseStatements, 'tryAcquire' | 'r
       );
     },
 
-    // An owner that leaves the line may get the key while its statement waits for the row, and then releases it.
+    // Releases the key, or removes a waiter from the line. The waiter may be handed the key while the removal waits for
+    // the row. That key is then released.
     async release(query, { key, owner }) {
       const values = [toStoredText(key), owner];
       if ((await query(releaseSql, values)).length === 1) return true;

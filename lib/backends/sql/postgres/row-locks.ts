@@ -17,7 +17,7 @@ const SESSION_ID_SQL = 'pg_backend_pid()::text as session_id';
 const NO_AGE_LIMIT_SQL = `select set_config('transaction_timeout', '0', true) where current_setting('transaction_timeout', true) is not null`;
 
 export const postgresRowLocks: RowLocks = {
-  row: postgresKeyRow,
+  keyRow: postgresKeyRow,
   serverSessions: postgresServerSessions,
   selectTokenSql: (table) =>
     `select token::text as token, ${READ_ONLY_CONDITION} as is_read_only from ${table} where lock_key = $1`,
@@ -51,7 +51,7 @@ export const postgresRowLocks: RowLocks = {
   },
 
   /** Waits for the row in a `do` block, which handles the error of a wait that ends without it: logs would fill otherwise. */
-  async lockRowInLine(query, table, key) {
+  async lockRowAfterWait(query, table, key) {
     await query(`select set_config('${KEY_SETTING}', $1, true)`, [toStoredText(key)]);
     await query(`do ${quoteText(waitForRowSql(table))}`, []);
     return this.tryLockRow(query, table, key);
@@ -84,7 +84,10 @@ export const postgresRowLocks: RowLocks = {
 /** Setting that has the key for a `do` block, which has no parameters. */
 const KEY_SETTING = 'nestjs_distributed_lock.key';
 
-/** Returns a block that waits for the row. It raises an error for a row that cannot be locked, which could not wait. */
+/**
+ * Returns a block that waits for the row. The block raises an error when a policy hides the row from updates, since it
+ * cannot wait for such a row.
+ */
 function waitForRowSql(table: string): string {
   const fromRowSql = `from ${table} where lock_key = current_setting('${KEY_SETTING}')`;
   return `begin

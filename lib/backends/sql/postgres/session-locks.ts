@@ -7,10 +7,10 @@ import { getAdvisoryLockId } from '../tables/session-lock-name.js';
 
 /** Locks by advisory locks, which belong to one database. Needs `idle_session_timeout` of PostgreSQL 14. */
 export const postgresSessionLocks: SessionLocks = {
-  row: postgresKeyRow,
+  keyRow: postgresKeyRow,
   serverSessions: postgresServerSessions,
 
-  async limitSilence(query, ttlMs) {
+  async setIdleTimeout(query, ttlMs) {
     await query(`select set_config('idle_session_timeout', $1, false)`, [String(ttlMs)]);
   },
 
@@ -29,16 +29,16 @@ export const postgresSessionLocks: SessionLocks = {
   },
   toLockName: (scope, key) => String(getAdvisoryLockId(scope, key)),
 
-  tryLock: (query, table, { lock, ownerMark }, column) =>
+  tryLock: (query, table, { lock, ownerLock }, column) =>
     query(
       `select case when pg_try_advisory_lock($1::bigint) then pg_try_advisory_lock($3::bigint) else false end::int as locked, metadata,
          (extract(epoch from acquired_at) * 1000)::text as since, ${READ_ONLY_CONDITION} as is_read_only
        from (select) as once left join ${table} on lock_key = $2`,
-      [lock, column, ownerMark],
+      [lock, column, ownerLock],
     ),
 
-  async unlock(query, { lock, ownerMark }) {
-    await query('select pg_advisory_unlock($1::bigint), pg_advisory_unlock($2::bigint)', [ownerMark, lock]);
+  async unlock(query, { lock, ownerLock }) {
+    await query('select pg_advisory_unlock($1::bigint), pg_advisory_unlock($2::bigint)', [ownerLock, lock]);
   },
 
   async findSessionHolding(query, name) {

@@ -7,10 +7,10 @@ import { toStoredText } from '../tables/stored-key.js';
 import { doubleQuote, unquoteTable } from '../tables/table-name.js';
 
 /** Milliseconds in which a waiter that was handed the key must request it. */
-export const CONFIRM_MS = 1_000;
+export const HAND_OVER_TTL_MS = 1_000;
 
 /** The shorter time for the next waiter, where a holder has died or a waiter has not requested the key. */
-const CONFIRM_AFTER_EXPIRY_MS = 500;
+const HAND_OVER_TTL_AFTER_EXPIRY_MS = 500;
 
 /** Milliseconds after which a waiter that was not seen loses its place. Live waiters are seen more often: `WaiterWatch`. */
 const MAX_WAITER_SILENCE_MS = 5_000;
@@ -21,27 +21,27 @@ const MIN_NOTE_INTERVAL_MS = 1_000;
 /** Entry of `waiting`: the time at which the waiter was last seen, in 13 digits of milliseconds, then `|` and its owner. */
 const entrySql = (owner: string): string => `${NOW_MILLISECONDS}::text || '|' || ${owner}`;
 export const ownerOfEntrySql = (entry: string): string => `substr(${entry}, 15)`;
-const OWNER_SQL = ownerOfEntrySql('entry');
+const ENTRY_OWNER_SQL = ownerOfEntrySql('entry');
 const millisecondsAgoSql = (ms: number): string => `(${NOW_MILLISECONDS} - ${ms})::text collate "C"`;
 const wasSeenWithinSql = (ms: number): string => `entry > ${millisecondsAgoSql(ms)}`;
 
 export const isWaitingSql = (owner: string): string =>
-  `exists (select from unnest(waiting) as entry where ${OWNER_SQL} = ${owner})`;
+  `exists (select from unnest(waiting) as entry where ${ENTRY_OWNER_SQL} = ${owner})`;
 
 /** Returns SQL for the owners in `waiting` that were seen lately, first come first. */
 export const selectOwnersInLineSql = (waiting: string): string =>
-  `array(select ${OWNER_SQL} from unnest(${waiting}) as entry where ${wasSeenWithinSql(MAX_WAITER_SILENCE_MS)})`;
+  `array(select ${ENTRY_OWNER_SQL} from unnest(${waiting}) as entry where ${wasSeenWithinSql(MAX_WAITER_SILENCE_MS)})`;
 
 /** Returns a condition that a waiter in line was seen lately. */
 export const isAnyoneSeenSql = (waiting: string): string =>
   `${millisecondsAgoSql(MAX_WAITER_SILENCE_MS)} < any(${waiting})`;
 
-/** Returns assignments that give a row to the first waiter who was seen lately, for `confirmMs`, or that free it. */
-export const handOverSql = (waiting: string, confirmMs: number): string => `metadata = null, acquired_at = ${NOW},
+/** Returns assignments that give a row to the first waiter who was seen lately, for `ttlMs`, or that free it. */
+export const handOverSql = (waiting: string, ttlMs: number): string => `metadata = null, acquired_at = ${NOW},
   (owner, waiting, token, expires_at) = (
     select ${ownerOfEntrySql('line[1]')}, line[2:],
       case when line = '{}' then token else greatest(token + 1, ${NOW_MICROSECONDS}) end,
-      case when line = '{}' then ${NOW} else ${inMillisecondsSql(String(confirmMs))} end
+      case when line = '{}' then ${NOW} else ${inMillisecondsSql(String(ttlMs))} end
     from (select array(select entry from unnest(${waiting}) as entry where ${wasSeenWithinSql(MAX_WAITER_SILENCE_MS)})) as seen(line))`;
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -70,18 +70,18 @@ export const postgresWaitingLine: WaitingLine = {
       `with held as (
          select owner is null or expires_at <= ${NOW} as free,
            case when ${isWaitingSql('$2')} then array(
-             select case ${OWNER_SQL} when $2 then ${entrySql('$2')} else entry end from unnest(waiting) as entry
+             select case ${ENTRY_OWNER_SQL} when $2 then ${entrySql('$2')} else entry end from unnest(waiting) as entry
            ) else waiting || (${entrySql('$2')}) end as all_in_line
          from ${table} where lock_key = $1 and owner is distinct from $2 and (owner is null or expires_at <= ${NOW}
-           or not exists (select from unnest(waiting) as entry where ${OWNER_SQL} = $2 and ${wasSeenWithinSql(MIN_NOTE_INTERVAL_MS)}))
+           or not exists (select from unnest(waiting) as entry where ${ENTRY_OWNER_SQL} = $2 and ${wasSeenWithinSql(MIN_NOTE_INTERVAL_MS)}))
          for update
        ), joined as (
          update ${table} set waiting = all_in_line from held where not free and lock_key = $1
        ), handed as (
-         update ${table} set ${handOverSql('all_in_line', CONFIRM_AFTER_EXPIRY_MS)} from held where free and lock_key = $1
+         update ${table} set ${handOverSql('all_in_line', HAND_OVER_TTL_AFTER_EXPIRY_MS)} from held where free and lock_key = $1
            returning owner as next
        )
-       select case next when $2 then 0 else ${CONFIRM_AFTER_EXPIRY_MS} end as remaining, ${notifySql(table, 'next', 0)} from handed
+       select case next when $2 then 0 else ${HAND_OVER_TTL_AFTER_EXPIRY_MS} end as remaining, ${notifySql(table, 'next', 0)} from handed
        union all
        select greatest(extract(epoch from expires_at - ${NOW}) * 1000, 0)::float, null
        from ${table} where lock_key = $1 and owner <> $2 and not exists (select from handed)`,
@@ -102,14 +102,14 @@ export const postgresWaitingLine: WaitingLine = {
          select lock_key from ${table} where lock_key = any($1::text[]) and waiting <> '{}' order by lock_key for update
        ), held as (
          update ${table} as held set waiting = array(
-           select case when ${OWNER_SQL} = any($2::text[]) then ${entrySql(OWNER_SQL)} else entry end
+           select case when ${ENTRY_OWNER_SQL} = any($2::text[]) then ${entrySql(ENTRY_OWNER_SQL)} else entry end
            from unnest(held.waiting) as entry
          ) from locked where held.lock_key = locked.lock_key returning held.*
        )
        select ${ownerHashSql('waiter.owner')} as name from unnest($1::text[], $2::text[]) as waiter(lock_key, owner)
        left join held on held.lock_key = waiter.lock_key
        where held.owner is null or held.owner = waiter.owner or held.expires_at <= ${NOW} or not exists (
-         select from unnest(held.waiting) as entry where ${OWNER_SQL} = waiter.owner)`,
+         select from unnest(held.waiting) as entry where ${ENTRY_OWNER_SQL} = waiter.owner)`,
       [Array.from(keyByOwner.values(), toStoredText), [...keyByOwner.keys()]],
     );
     return rows.map(({ name }) => `${String(name)}|0`);

@@ -3,7 +3,7 @@ import { type CommonOptions, refuseStrategy } from '../options.js';
 import { OwnConnections } from '../connections/own-connections.js';
 import type { SqlDatabase } from '../connections/sql-database.js';
 import type { Query } from '../connections/query.js';
-import { assertOnePrimary, createLockTable } from '../tables/lock-table.js';
+import { assertOnePrimary, resolveLockTable } from '../tables/lock-table.js';
 import { RowLeaseStore } from './row-lease-store.js';
 import { RowPool } from './row-pool.js';
 
@@ -36,13 +36,13 @@ export function createRowBackend(database: SqlDatabase, options: RowBackendOptio
   const { rowLocks: locks } = dialect;
   const { createTransactionConnection } = database;
   if (!locks || !createTransactionConnection) refuseStrategy('row', `${database.name} locks no single rows`);
-  const { table, check } = createLockTable(database, options);
+  const { table, assertTableUsable } = resolveLockTable(database, options);
   const timeouts = { connectTimeoutMs, connectTimeoutOption: 'connectTimeoutMs' as const, requestTimeoutMs };
   const connectionSettings = { database, ...timeouts };
   const onOpen = async (query: Query): Promise<void> => {
     await locks.prepare?.(query);
     await assertOnePrimary(query, dialect, 'row');
-    await check(query);
+    await assertTableUsable(query);
   };
   const onLookConnectionOpen = async (query: Query): Promise<void> => locks.prepareIsHeldBy?.(query);
   return () => {

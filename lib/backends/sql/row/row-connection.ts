@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { Deadline } from '../../../core/index.js';
-import { removeStatement } from '../connections/database-error.js';
+import { toErrorWithoutStatement } from '../connections/database-error.js';
 import type { ConnectionSettings } from '../connections/own-connection.js';
 import type { Query } from '../connections/query.js';
 import { Sockets } from '../connections/sockets.js';
@@ -56,16 +56,16 @@ export class RowConnection {
       return connection;
     } catch (error) {
       connection.destroy();
-      throw removeStatement(error);
+      throw toErrorWithoutStatement(error);
     }
   }
 
   /** Starts to serve a new transaction. Its statements are sent one after the other. */
-  async lendTransaction(): Promise<DriverTransaction> {
+  async createTransaction(): Promise<DriverTransaction> {
     this.wasUsedBefore = true;
     this.onStatementFailure = undefined;
     this.statementGate = undefined;
-    const transaction = await this.#connection.lendTransaction((statement) => this.#runHolderStatement(statement));
+    const transaction = await this.#connection.createTransaction((statement) => this.#runHolderStatement(statement));
     const { client } = transaction;
     // An 'error' without a listener ends the process. The end of the socket reports the loss.
     if (client !== this.client && client instanceof EventEmitter) client.on('error', () => undefined);
@@ -78,7 +78,7 @@ export class RowConnection {
   async sendInOrder(timeoutMs: number, ...statement: Parameters<Query>): ReturnType<Query> {
     const transaction = this.#transaction;
     const previousAnswer = this.#lastAnswer;
-    const answer = runUnlogged(() => this.#runInOrder(async () => transaction?.sendAtOnce(...statement) ?? []));
+    const answer = runUnlogged(() => this.#runInOrder(async () => transaction?.sendDirectly(...statement) ?? []));
     await previousAnswer;
     return settleByDeadline(Deadline.after(timeoutMs), 'the database gave no answer', answer);
   }
@@ -117,6 +117,6 @@ export class RowConnection {
 
   async #connect(): Promise<void> {
     await this.#connection.connect();
-    this.#sockets.assertSocketOpen('row');
+    this.#sockets.assertSocketIsWatched('row');
   }
 }

@@ -1,7 +1,7 @@
 import type { Deadline, RefusedLease } from '../../../core/index.js';
 import { TimeoutError } from '../connections/timeout.js';
 import type { RowConnection } from './row-connection.js';
-import type { PoolWait } from './row-pool.js';
+import type { StartPoolWait } from './row-pool.js';
 import { MAX_ROW_WAIT_MS, type RowTarget, RowTransaction } from './row-transaction.js';
 
 const HELD_REFUSAL: RefusedLease = { acquired: false, retryAfterMs: null };
@@ -24,10 +24,10 @@ export class RowContender {
   /** Resolves when the request has ended: to whether the outcome is a row or a failure, which the owner must learn of. */
   readonly ended: Promise<boolean>;
   #lastOutcome: RowOutcome | undefined;
-  #resolveFirstOutcome: ((news: Promise<RowOutcome>) => void) | undefined;
+  #resolveFirstOutcome: ((outcome: Promise<RowOutcome>) => void) | undefined;
   #wasRefused = false;
   #isAbandoned = false;
-  #poolWait: AbortController | undefined;
+  #poolWaitController: AbortController | undefined;
 
   /** @param getWaiter returns the owner's waiter, which each outcome but the first wakes; `undefined`: nobody waits */
   constructor(
@@ -41,7 +41,7 @@ export class RowContender {
   /** Ends this contender. A wait in the database's queue cannot be cancelled: it ends by itself, and its row is released. */
   async abandon(): Promise<void> {
     this.#isAbandoned = true;
-    this.#poolWait?.abort();
+    this.#poolWaitController?.abort();
     if (this.#lastOutcome instanceof RowTransaction) await this.#lastOutcome.end();
   }
 
@@ -81,37 +81,37 @@ export class RowContender {
 
   /** Requests the row without waiting, which shows that the server answers. Then waits in its queue, for short times. */
   async #contendOn(connection: RowConnection): Promise<RowTransaction | null> {
-    let waitMs = this.#wasRefused ? this.#waitMs : 0;
+    let waitMs = this.#wasRefused ? this.#remainingWaitMs : 0;
     for (;;) {
       if (this.#isAbandoned) return null;
       if (this.#wasRefused) this.#reportOutcome(HELD_REFUSAL);
       const row = await RowTransaction.begin(this.target, connection, waitMs);
-      waitMs = this.#waitMs;
+      waitMs = this.#remainingWaitMs;
       if (row || waitMs === 0) return row;
       this.#wasRefused = true;
     }
   }
 
-  get #waitMs(): number {
+  get #remainingWaitMs(): number {
     return Math.min(MAX_ROW_WAIT_MS, this.getWaiter()?.deadline.remainingMs ?? 0);
   }
 
-  readonly #startPoolWait: PoolWait = (obstacle) => {
-    this.#poolWait = new AbortController();
+  readonly #startPoolWait: StartPoolWait = (obstacle) => {
+    this.#poolWaitController = new AbortController();
     this.#reportOutcome({ ...HELD_REFUSAL, obstacle });
-    return this.#poolWait.signal;
+    return this.#poolWaitController.signal;
   };
 
-  #reportOutcome(news: RowOutcome): void {
-    if (news === this.#lastOutcome) return;
-    this.#lastOutcome = news;
-    this.#publishOutcome(Promise.resolve(news));
+  #reportOutcome(outcome: RowOutcome): void {
+    if (outcome === this.#lastOutcome) return;
+    this.#lastOutcome = outcome;
+    this.#publishOutcome(Promise.resolve(outcome));
   }
 
-  #publishOutcome(news: Promise<RowOutcome>): void {
-    if (this.#resolveFirstOutcome) this.#resolveFirstOutcome(news);
+  #publishOutcome(outcome: Promise<RowOutcome>): void {
+    if (this.#resolveFirstOutcome) this.#resolveFirstOutcome(outcome);
     else {
-      this.outcome = news;
+      this.outcome = outcome;
       this.getWaiter()?.wake();
     }
     this.#resolveFirstOutcome = undefined;

@@ -20,8 +20,9 @@ import { type RowTarget, RowTransaction } from './row-transaction.js';
 const MAX_RETRY_PAUSE_MS = 50;
 
 /**
- * Row locks as leases. A watched owner waits in the database's own queue for the row, in the background. Each
- * `tryAcquire` of it returns the latest outcome. Any other owner requests the row once, and does not wait.
+ * Row locks as leases. An owner for which `watch` was called waits for the row in the database's own queue, in the
+ * background. Each `tryAcquire` of that owner returns the latest outcome. Any other owner requests the row once, and
+ * does not wait.
  */
 export class RowLeaseStore implements LeaseStore {
   readonly guarantee = 'best-effort';
@@ -130,9 +131,9 @@ export class RowLeaseStore implements LeaseStore {
   async #getOutcome(key: string, owner: string, ttlMs: number): Promise<RowOutcome> {
     const contender = this.#contenders.get(owner) ?? this.#startContender(key, owner, ttlMs);
     try {
-      const news = await contender.outcome;
-      if (news instanceof RowTransaction) this.#contenders.delete(owner);
-      return news;
+      const outcome = await contender.outcome;
+      if (outcome instanceof RowTransaction) this.#contenders.delete(owner);
+      return outcome;
     } catch (error) {
       this.#contenders.delete(owner);
       throw error;
@@ -140,7 +141,7 @@ export class RowLeaseStore implements LeaseStore {
   }
 
   #startContender(key: string, owner: string, requestedTtlMs: number): RowContender {
-    const target = { ...this.target, key, ttlMs: this.target.locks.row.roundUpTtl(requestedTtlMs) };
+    const target = { ...this.target, key, ttlMs: this.target.locks.keyRow.roundUpTtl(requestedTtlMs) };
     const contender = new RowContender(target, () => this.#waiters.get(owner));
     this.#contenders.set(owner, contender);
     this.#endsOfContenders.add(contender.ended);

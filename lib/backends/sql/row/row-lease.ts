@@ -1,6 +1,6 @@
 import { Deadline, type GrantedLease, type HolderMetadata, JoinedSignal, LockLostError } from '../../../core/index.js';
 import {
-  removeStatement,
+  toErrorWithoutStatement,
   DatabaseError,
   hasErrorCode,
   isConnectionGone,
@@ -33,10 +33,10 @@ export class RowLease implements GrantedLease {
     this.ttlMs = target.ttlMs;
     this.#joinedRevocation = new JoinedSignal([connection.ended, this.#revokeController.signal]);
     connection.onStatementFailure = (error) => {
-      const cause = removeStatement(error);
-      if (hasErrorCode(cause, target.locks.rolledBackCodes)) this.#holdStatementsUntilKnown(async () => false);
+      const cause = toErrorWithoutStatement(error);
+      if (hasErrorCode(cause, target.locks.rolledBackCodes)) this.#delayStatementsUntilChecked(async () => false);
       else if (hasErrorCode(cause, target.locks.mayRollBackCodes))
-        this.#holdStatementsUntilKnown(() => this.#stillHasRow());
+        this.#delayStatementsUntilChecked(() => this.#stillHasRow());
     };
   }
 
@@ -49,7 +49,7 @@ export class RowLease implements GrantedLease {
       return new RowLease(transaction, fencingToken);
     } catch (error) {
       await transaction.end(error);
-      throw removeStatement(error);
+      throw toErrorWithoutStatement(error);
     }
   }
 
@@ -100,7 +100,7 @@ export class RowLease implements GrantedLease {
   }
 
   /** Sends statements behind the holder's own ones. */
-  get #queryInOrder(): Query {
+  get #queryWithoutTimeout(): Query {
     const { query } = this.transaction.driverTransaction;
     return (...statement) => runUnlogged(() => query(...statement));
   }
@@ -116,10 +116,10 @@ export class RowLease implements GrantedLease {
       return await settleByDeadline(
         Deadline.after(this.ttlMs),
         'the database gave no answer',
-        this.#readsOwnToken(query),
+        this.#hasOwnToken(query),
       );
     } catch (error) {
-      const cause = removeStatement(error);
+      const cause = toErrorWithoutStatement(error);
       if (hasErrorCode(cause, target.locks.abortedCodes)) return true;
       if (!isConnectionGone(cause)) throw cause;
       // The driver may report the end before the socket does. The transaction has ended with its connection.
@@ -129,7 +129,7 @@ export class RowLease implements GrantedLease {
   }
 
   /** Holds back the holder's next statement until it is known whether the transaction has the row. Refuses it if not. */
-  #holdStatementsUntilKnown(stillHasRow: () => Promise<boolean>): void {
+  #delayStatementsUntilChecked(stillHasRow: () => Promise<boolean>): void {
     const { connection, target } = this.transaction;
     const assertHasRow = async (): Promise<void> => {
       // Without an answer, the statement may run: the next renewal asks again.
@@ -143,9 +143,9 @@ export class RowLease implements GrantedLease {
   }
 
   /** Resolves to whether the row has the token that this transaction wrote. After its end, the row shows another token. */
-  async #readsOwnToken(query: Query): Promise<boolean> {
+  async #hasOwnToken(query: Query): Promise<boolean> {
     const { locks, table, key } = this.transaction.target;
-    const [row] = await query(locks.selectTokenSql(table), [locks.row.toColumnValue(key)]);
+    const [row] = await query(locks.selectTokenSql(table), [locks.keyRow.toColumnValue(key)]);
     if (isTrue(row?.['is_read_only'])) this.#endBySwitchOver();
     return row?.['token'] === String(this.fencingToken) && !this.revoked.aborted;
   }
@@ -170,8 +170,8 @@ export class RowLease implements GrantedLease {
   async #commit(): Promise<void> {
     const { target, driverTransaction } = this.transaction;
     // PostgreSQL confirms the commit of a transaction that a failed statement has aborted, and rolls it back.
-    const isOurs = await (target.locks.prepareCommit?.(this.#queryInOrder, target.table, this.#tokenOfRow) ??
-      this.#readsOwnToken(this.#queryInOrder));
+    const isOurs = await (target.locks.prepareCommit?.(this.#queryWithoutTimeout, target.table, this.#tokenOfRow) ??
+      this.#hasOwnToken(this.#queryWithoutTimeout));
     if (!isOurs || this.revoked.aborted) throw new LockLostError(target.key, 'revoked');
     await driverTransaction.commit();
   }
@@ -180,14 +180,14 @@ export class RowLease implements GrantedLease {
   async #undoWrites(): Promise<void> {
     const { connection, target } = this.transaction;
     try {
-      const rollback = target.locks.undoWrites(this.#queryInOrder, target.table, this.#tokenOfRow);
+      const rollback = target.locks.undoWrites(this.#queryWithoutTimeout, target.table, this.#tokenOfRow);
       await settleByDeadline(Deadline.after(target.requestTimeoutMs), 'the database did not roll back', rollback);
     } catch (error) {
       const wasLost = this.revoked.aborted;
       // The end of its connection rolls the transaction back, whatever state it is in.
       if (error instanceof TimeoutError) this.#destroyUnanswered();
       else connection.destroy();
-      if (!wasLost) throw removeStatement(error);
+      if (!wasLost) throw toErrorWithoutStatement(error);
     } finally {
       await this.#releaseConnection();
     }

@@ -1,11 +1,11 @@
 import { Semaphore, systemClock } from '../../../core/index.js';
-import { removeStatement, DatabaseError } from '../connections/database-error.js';
+import { toErrorWithoutStatement, DatabaseError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
 import { MAX_IDLE_MS } from '../connections/own-connections.js';
 import { RowConnection, type RowConnectionSettings } from './row-connection.js';
 
 /** Called before a caller waits for a free connection. Returns a signal that aborts when the caller stops waiting. */
-export type PoolWait = (obstacle: Error) => AbortSignal;
+export type StartPoolWait = (obstacle: Error) => AbortSignal;
 
 /** Connections for row locks, opened when needed. Each serves one holder, or one contender for a row. */
 export class RowPool {
@@ -24,7 +24,7 @@ export class RowPool {
   }
 
   /** Returns a connection. When all are in use, waits if `startPoolWait` is given, and rejects otherwise. */
-  async take(startPoolWait?: PoolWait): Promise<RowConnection> {
+  async take(startPoolWait?: StartPoolWait): Promise<RowConnection> {
     if (!this.#semaphore.enterAtOnce()) await this.#waitForConnection(startPoolWait);
     try {
       return this.#takeIdle() ?? (await this.#open());
@@ -59,11 +59,12 @@ export class RowPool {
     await Promise.all(Array.from(this.#connections, (connection) => connection.close()));
   }
 
-  async #waitForConnection(line: PoolWait | undefined): Promise<void> {
+  async #waitForConnection(startPoolWait: StartPoolWait | undefined): Promise<void> {
     const advice = 'raise poolSize, or hold fewer locks at a time';
     const message = `all ${this.maxConnections} connections for row locks are in use: ${advice}`;
     const poolExhaustedError = new DatabaseError(message, 'ETIMEDOUT');
-    if (!line || !(await this.#semaphore.enter({ signal: line(poolExhaustedError) }))) throw poolExhaustedError;
+    if (!startPoolWait || !(await this.#semaphore.enter({ signal: startPoolWait(poolExhaustedError) })))
+      throw poolExhaustedError;
   }
 
   /** Returns the idle connection that was used last, unless it was idle for too long. All older ones were idle for longer. */
@@ -101,7 +102,7 @@ export class RowPool {
       return connection;
     } catch (error) {
       if (this.#connections.size === 0) return await this.health.reportOutcomeOf(Promise.reject(error));
-      const advice = `the pool for row locks stays at ${this.#connections.size} connections: ${removeStatement(error).message}`;
+      const advice = `the pool for row locks stays at ${this.#connections.size} connections: ${toErrorWithoutStatement(error).message}`;
       this.health.setAdvice('pool', advice);
       throw error;
     }

@@ -1,6 +1,6 @@
 import { Deadline } from '../../../core/index.js';
 import {
-  removeStatement,
+  toErrorWithoutStatement,
   DatabaseError,
   hasErrorCode,
   isReadOnlyError,
@@ -48,7 +48,7 @@ export class RowTransaction {
   /** Locks the row. Resolves to `null` when somebody else has it. @param waitMs wait in the database's queue; 0: none */
   static async begin(target: RowTarget, connection: RowConnection, waitMs: number): Promise<RowTransaction | null> {
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      const transaction = new RowTransaction(target, connection, await connection.lendTransaction());
+      const transaction = new RowTransaction(target, connection, await connection.createTransaction());
       const rowState = await transaction.#lockOrCreate(waitMs);
       if (rowState === 'ours') return transaction;
       if (rowState === 'held') return null;
@@ -74,11 +74,11 @@ export class RowTransaction {
       if (rowState === 'missing' && (await this.#createRow())) return rowState;
       await this.#end(undefined);
     } catch (error) {
-      const cause = removeStatement(error);
+      const cause = toErrorWithoutStatement(error);
       await this.#end(cause);
       if (!hasErrorCode(cause, locks.heldCodes)) throw cause;
     }
-    await unansweredSessions.assertAnswered(key);
+    await unansweredSessions.assertNoSessionWorking(key);
     return 'held';
   }
 
@@ -88,7 +88,7 @@ export class RowTransaction {
     await locks.setLimits(this.query, { ttlMs, waitMs });
     const [row] =
       waitMs > 0
-        ? await locks.lockRowInLine(this.#patientQuery, table, key)
+        ? await locks.lockRowAfterWait(this.#patientQuery, table, key)
         : await locks.tryLockRow(this.query, table, key);
     if (!row) return 'missing';
     if (isTrue(row['is_read_only'])) throw createSwitchOverError();

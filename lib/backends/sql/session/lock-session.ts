@@ -58,7 +58,7 @@ export class LockSession {
 
   getLockNames(key: string, owner: string): LockNames {
     const { locks } = this.settings;
-    return { lock: locks.toLockName(this.#scope, key), ownerMark: locks.toLockName(`${this.#scope}\0${owner}`, key) };
+    return { lock: locks.toLockName(this.#scope, key), ownerLock: locks.toLockName(`${this.#scope}\0${owner}`, key) };
   }
 
   /** Sends statements one after the other, because newer drivers do not queue them. */
@@ -113,12 +113,12 @@ export class LockSession {
 
   async #prepare(query: Query): Promise<void> {
     const { locks, table, checkTable, ttlMs } = this.settings;
-    this.#connection.assertEndIsNoticed('session');
+    this.#connection.assertSocketIsWatched('session');
     this.#id = (await locks.readSession(query)).id;
     const handshakeId = locks.serverSessions.handshakeId(this.client);
     if (handshakeId === undefined) throw createUnknownSessionError();
     if (handshakeId !== this.#id) throw createPoolerError();
-    await locks.limitSilence(query, ttlMs);
+    await locks.setIdleTimeout(query, ttlMs);
     await checkTable(query);
     this.#scope = await locks.readScope(query, table);
   }

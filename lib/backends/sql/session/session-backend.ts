@@ -2,7 +2,7 @@ import { type BackendFactory, LockBackend, type PollingOptions } from '../../../
 import { type CommonOptions, refuseStrategy } from '../options.js';
 import type { Query } from '../connections/query.js';
 import type { SqlDatabase } from '../connections/sql-database.js';
-import { assertOnePrimary, createLockTable } from '../tables/lock-table.js';
+import { assertOnePrimary, resolveLockTable } from '../tables/lock-table.js';
 import { SessionLeaseStore } from './session-lease-store.js';
 
 export interface SessionBackendOptions extends CommonOptions, Pick<PollingOptions, 'pollMs'> {
@@ -27,11 +27,11 @@ export function createSessionBackend(database: SqlDatabase, options: SessionBack
   const { requestTimeoutMs = 1_000, sessionTtlMs = 10_000 } = options;
   const { dialect } = database;
   const locks = dialect.sessionLocks ?? refuseStrategy('session', `${database.name} has no locks of sessions`);
-  const ttlMs = locks.row.roundUpTtl(sessionTtlMs);
-  const { table, check } = createLockTable(database, options);
+  const ttlMs = locks.keyRow.roundUpTtl(sessionTtlMs);
+  const { table, assertTableUsable } = resolveLockTable(database, options);
   const checkTable = async (query: Query): Promise<void> => {
     await assertOnePrimary(query, dialect, 'session');
-    await check(query);
+    await assertTableUsable(query);
   };
   const settings = { database, locks, ttlMs, table, checkTable };
   const answerTimeoutMs = Math.min(requestTimeoutMs, ttlMs);

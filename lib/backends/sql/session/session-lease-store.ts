@@ -19,7 +19,7 @@ import { CurrentSession } from './current-session.js';
 import type { LockSession, SessionSettings } from './lock-session.js';
 
 /** The owner in this process that has a key, or requests it. The server grants a lock to one session any number of times. */
-interface Claim {
+interface KeyReservation {
   readonly owner: string;
   readonly metadata: HolderMetadata;
   readonly session: LockSession;
@@ -29,13 +29,13 @@ interface Claim {
   isAcquired: boolean;
 }
 
-/** Locks of a database session as leases. A request that timed out keeps its claim until the server answers. */
+/** Locks of a database session as leases. A request that timed out keeps its reservation until the server answers. */
 export class SessionLeaseStore implements LeaseStore {
   readonly name: string;
   readonly guarantee = 'best-effort';
   /** One connection serves all waiters. */
   readonly traits = { endsWith: 'connection', pollMsPerWaiter: 5 } as const;
-  readonly #claims = new Map<string, Claim>();
+  readonly #reservations = new Map<string, KeyReservation>();
   readonly #currentSession: CurrentSession;
   readonly #unansweredSessions: UnansweredSessions;
   readonly health = new DatabaseHealth(() => this.start());
@@ -65,41 +65,42 @@ export class SessionLeaseStore implements LeaseStore {
     const attempt = async (): Promise<LeaseAttempt> => {
       isFromDatabase = true;
       const session = await this.#getSession();
-      // A caller that gave up meanwhile found no claim to release. Hence no later call would release this lock.
+      // A caller that gave up meanwhile found no reservation to release. Hence no later call would release this lock.
       if (asker?.onSend() === false) throw new NotSentError();
-      const claim = this.#claims.get(key);
-      if (claim && claim.owner !== owner) {
-        if (!claim.isAcquired && claim.answerDeadline.passed) throw new TimeoutError('the database gave no answer');
+      const reservation = this.#reservations.get(key);
+      if (reservation && reservation.owner !== owner) {
+        if (!reservation.isAcquired && reservation.answerDeadline.passed)
+          throw new TimeoutError('the database gave no answer');
         isFromDatabase = false;
-        return { acquired: false, retryAfterMs: null, holder: claim.metadata };
+        return { acquired: false, retryAfterMs: null, holder: reservation.metadata };
       }
-      return claim ? this.#confirmClaim(key, claim) : this.#claimKey(session, key, owner, metadata);
+      return reservation ? this.#confirmReservation(key, reservation) : this.#reserveKey(session, key, owner, metadata);
     };
     return this.health.reportOutcomeOf(this.#retryOnNewSession(attempt), () => isFromDatabase);
   }
 
   async renew(key: string, owner: string): Promise<boolean> {
-    const claim = this.#claims.get(key);
-    if (claim?.owner !== owner) return false;
+    const reservation = this.#reservations.get(key);
+    if (reservation?.owner !== owner) return false;
     return this.#reportInTime(async () => {
       try {
-        await claim.session.heartbeat();
+        await reservation.session.heartbeat();
       } catch (error) {
         // The locks of the session have ended with it.
-        if (!claim.session.ended.aborted) throw error;
+        if (!reservation.session.ended.aborted) throw error;
       }
-      return this.#claims.get(key) === claim;
+      return this.#reservations.get(key) === reservation;
     });
   }
 
   async release(key: string, owner: string): Promise<boolean> {
-    const claim = this.#claims.get(key);
-    if (claim?.owner !== owner) return false;
-    const { acquired } = await this.#runInTime(() => claim.attempt.catch(() => ({ acquired: false })));
-    if (!acquired || this.#claims.get(key) !== claim) return false;
+    const reservation = this.#reservations.get(key);
+    if (reservation?.owner !== owner) return false;
+    const { acquired } = await this.#runInTime(() => reservation.attempt.catch(() => ({ acquired: false })));
+    if (!acquired || this.#reservations.get(key) !== reservation) return false;
     return this.#reportInTime(async () => {
-      await this.settings.locks.unlock(claim.session.query, claim.session.getLockNames(key, owner));
-      this.#removeClaim(key, claim);
+      await this.settings.locks.unlock(reservation.session.query, reservation.session.getLockNames(key, owner));
+      this.#removeReservation(key, reservation);
       return true;
     });
   }
@@ -111,7 +112,7 @@ export class SessionLeaseStore implements LeaseStore {
   look(key: string): Promise<LeaseState> {
     return this.#reportInTime(async () => {
       const { query } = await this.#getSession();
-      const [row] = await this.settings.locks.row.read(query, this.settings.table, key);
+      const [row] = await this.settings.locks.keyRow.read(query, this.settings.table, key);
       const owner = row?.['owner'];
       return typeof owner === 'string' && (await this.#findSessionHolding(key, owner)) !== undefined
         ? parseState(row)
@@ -137,7 +138,7 @@ export class SessionLeaseStore implements LeaseStore {
   /** Resolves to the id of the session that has the owner's mark, and with it the key. */
   async #findSessionHolding(key: string, owner: string): Promise<string | undefined> {
     const session = await this.#getSession();
-    return this.settings.locks.findSessionHolding(session.query, session.getLockNames(key, owner).ownerMark);
+    return this.settings.locks.findSessionHolding(session.query, session.getLockNames(key, owner).ownerLock);
   }
 
   /** Ends a session that is silent and has no locks. Returns whether the session has ended, so that a new one may help. */
@@ -151,33 +152,33 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   #hasLocks(session: LockSession): boolean {
-    return [...this.#claims.values()].some((claim) => claim.session === session && claim.isAcquired);
+    return Array.from(this.#reservations.values()).some((one) => one.session === session && one.isAcquired);
   }
 
-  async #claimKey(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
+  async #reserveKey(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const attempt = this.#lockKey(session, key, owner, metadata);
     const answerDeadline = Deadline.after(this.requestTimeoutMs);
-    const claim: Claim = { owner, metadata, session, attempt, answerDeadline, isAcquired: false };
-    this.#claims.set(key, claim);
+    const reservation: KeyReservation = { owner, metadata, session, attempt, answerDeadline, isAcquired: false };
+    this.#reservations.set(key, reservation);
     try {
       const { acquired } = await attempt;
-      claim.isAcquired = acquired;
+      reservation.isAcquired = acquired;
       if (!acquired) {
-        this.#removeClaim(key, claim);
-        await this.#unansweredSessions.assertAnswered(key);
+        this.#removeReservation(key, reservation);
+        await this.#unansweredSessions.assertNoSessionWorking(key);
       }
       return await attempt;
     } catch (error) {
-      this.#removeClaim(key, claim);
+      this.#removeReservation(key, reservation);
       throw error;
     }
   }
 
   /** Confirms the lease of an owner that requests its key again: the TTL starts anew, so the server must answer. */
-  async #confirmClaim(key: string, claim: Claim): Promise<LeaseAttempt> {
-    const attempt = await claim.attempt;
-    if (attempt.acquired) await claim.session.heartbeat();
-    return this.#claims.get(key) === claim ? attempt : { acquired: false, retryAfterMs: 0 };
+  async #confirmReservation(key: string, reservation: KeyReservation): Promise<LeaseAttempt> {
+    const attempt = await reservation.attempt;
+    if (attempt.acquired) await reservation.session.heartbeat();
+    return this.#reservations.get(key) === reservation ? attempt : { acquired: false, retryAfterMs: 0 };
   }
 
   async #lockKey(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
@@ -185,13 +186,13 @@ export class SessionLeaseStore implements LeaseStore {
     const { locks, table } = this.settings;
     const names = session.getLockNames(key, owner);
     try {
-      const [answer] = await locks.tryLock(query, table, names, locks.row.toColumnValue(key));
+      const [answer] = await locks.tryLock(query, table, names, locks.keyRow.toColumnValue(key));
       // Drivers return a boolean, a number or a text; `GET_LOCK` returns NULL when it failed.
       if (isTrue(answer?.['is_read_only'])) throw createSwitchOverError();
       const lockResult = String(Number(answer?.['locked'] ?? Number.NaN));
       if (lockResult === '0') return { ...parseRefusal(answer), acquired: false, retryAfterMs: null };
       if (lockResult !== '1') throw new DatabaseError('the server could not lock', undefined);
-      const fencingToken = await raiseToken(locks.row, query, table, key, metadata, owner);
+      const fencingToken = await raiseToken(locks.keyRow, query, table, key, metadata, owner);
       return { acquired: true, fencingToken, ttlMs: this.settings.ttlMs, revoked: session.ended };
     } catch (error) {
       // Without a token, the lock is released. A session that cannot unlock is ended, and the lock with it.
@@ -201,21 +202,21 @@ export class SessionLeaseStore implements LeaseStore {
     }
   }
 
-  #removeClaim(key: string, claim: Claim): void {
-    if (this.#claims.get(key) === claim) this.#claims.delete(key);
+  #removeReservation(key: string, reservation: KeyReservation): void {
+    if (this.#reservations.get(key) === reservation) this.#reservations.delete(key);
   }
 
   #getSession(): Promise<LockSession> {
-    return this.#currentSession.get(this.#claims.size > 0);
+    return this.#currentSession.get(this.#reservations.size > 0);
   }
 
-  /** Removes the claims of a session that has ended. Runs before its leases learn of the end. */
+  /** Removes the reservations of a session that has ended. Runs before its leases learn of the end. */
   #handleSessionEnd(session: LockSession): void {
     let lostLockCount = 0;
-    for (const [key, claim] of this.#claims) {
-      if (claim.session !== session) continue;
-      this.#claims.delete(key);
-      if (claim.isAcquired) lostLockCount += 1;
+    for (const [key, reservation] of this.#reservations) {
+      if (reservation.session !== session) continue;
+      this.#reservations.delete(key);
+      if (reservation.isAcquired) lostLockCount += 1;
       else
         this.#unansweredSessions.rememberSession(key, this.settings.locks.serverSessions.handshakeId(session.client));
     }

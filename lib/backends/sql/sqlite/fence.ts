@@ -1,7 +1,10 @@
 import { type FenceStatements, parseFenceToken } from '../dialect/fence-statements.js';
 
 export const sqliteFence: FenceStatements = {
-  /** Takes the write lock by a `delete` without values, for which a client may use the method that is safest for locks. */
+  /**
+   * Raises the fence after a `delete` without values has taken the write lock. `fromSqlite` runs such a statement by
+   * `exec`, which libsql cleans up when another process has the lock.
+   */
   async raise(query, table, resource, token) {
     await query(`delete from ${table} where 0`, []);
     const rows = await query(

@@ -2,7 +2,7 @@ import { packMetadata, pause, systemClock } from '../../../core/index.js';
 import { KEYS_PER_PAGE, readKeyPages } from '../dialect/key-pages.js';
 import { parseRefusal, parseState } from '../dialect/refusal.js';
 import { type LeaseColumns, type LeaseStatements, listColumnNames } from '../dialect/lease-statements.js';
-import { NOW } from './clock.js';
+import { NOW_MILLISECONDS } from './clock.js';
 
 /** Number of rows that the reaper reads in one round, which takes a few milliseconds. */
 const REAPED_SLICE_SIZE = 2_000;
@@ -24,10 +24,10 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
     async tryAcquire(query, { key, owner, ttlMs, metadata }) {
       const [granted] = await query(
         `insert into ${table} as held (${listColumnNames(columns)})
-         select ?, ?, ${NOW} * 1000, ${NOW} + ?, ? ${updatedAtColumns.map(() => `, ${nowSql}`).join('')}
+         select ?, ?, ${NOW_MILLISECONDS} * 1000, ${NOW_MILLISECONDS} + ?, ? ${updatedAtColumns.map(() => `, ${nowSql}`).join('')}
          where not exists (select 1 from ${table} as other where ${columnNames.key} = ? and not (other.${columnNames.owner} = ? or ${isOverSql('other')}))
          on conflict (${columnNames.key}) do update set
-           ${columnNames.token} = case when held.${columnNames.owner} = excluded.${columnNames.owner} and held.${columnNames.expiresAt} > ${NOW} then held.${columnNames.token} else max(coalesce(held.${columnNames.token}, 0) + 1, excluded.${columnNames.token}) end,
+           ${columnNames.token} = case when held.${columnNames.owner} = excluded.${columnNames.owner} and held.${columnNames.expiresAt} > ${NOW_MILLISECONDS} then held.${columnNames.token} else max(coalesce(held.${columnNames.token}, 0) + 1, excluded.${columnNames.token}) end,
            ${[columnNames.owner, columnNames.expiresAt, columnNames.metadata, ...updatedAtColumns].map((column) => `${column} = excluded.${column}`).join(', ')}
          where held.${columnNames.owner} = excluded.${columnNames.owner} or ${isOverSql('held')}
          returning cast(${columnNames.token} as text) as token`,
@@ -37,7 +37,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
       if (typeof token === 'string') return { acquired: true, fencingToken: BigInt(token) };
       const [row] = await query(
         `select ${columnNames.metadata} as metadata, iif(${columnNames.expiresAt} is null, ${columnNames.owner}, null) as stranger,
-           max(${columnNames.expiresAt} - ${NOW}, 0) as remaining, ${sinceSql} as since
+           max(${columnNames.expiresAt} - ${NOW_MILLISECONDS}, 0) as remaining, ${sinceSql} as since
          from ${table} where ${columnNames.key} = ?`,
         [key],
       );
@@ -47,7 +47,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
     async renew(query, { key, owner, ttlMs }) {
       const setUpdatedAtSql = existing ? updatedAtColumns.map((column) => `, ${column} = ${nowSql}`).join('') : '';
       const renewedRows = await query(
-        `update ${table} set ${columnNames.expiresAt} = ${NOW} + ? ${setUpdatedAtSql} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW} returning 1`,
+        `update ${table} set ${columnNames.expiresAt} = ${NOW_MILLISECONDS} + ? ${setUpdatedAtSql} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW_MILLISECONDS} returning 1`,
         [ttlMs, key, owner],
       );
       return renewedRows.length === 1;
@@ -57,7 +57,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
     async release(query, { key, owner }) {
       for (let tick = 0; tick < (existing ? MAX_CLOCK_TICKS : 0); tick += 1) {
         const deletedRows = await query(
-          `delete from ${table} where ${isOwnRowSql} and ${columnNames.token} < ${NOW} * 1000 returning 1`,
+          `delete from ${table} where ${isOwnRowSql} and ${columnNames.token} < ${NOW_MILLISECONDS} * 1000 returning 1`,
           [key, owner],
         );
         if (deletedRows.length === 1) return true;
@@ -67,7 +67,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
       }
       const clearOwnerSql = existing ? '' : `, ${columnNames.owner} = null, ${columnNames.metadata} = null`;
       const freedRows = await query(
-        `update ${table} set ${columnNames.expiresAt} = ${NOW} ${clearOwnerSql} where ${isOwnRowSql} returning 1`,
+        `update ${table} set ${columnNames.expiresAt} = ${NOW_MILLISECONDS} ${clearOwnerSql} where ${isOwnRowSql} returning 1`,
         [key, owner],
       );
       return freedRows.length === 1;
@@ -75,7 +75,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
 
     async isHeldBy(query, { key, owner }) {
       const heldRows = await query(
-        `select 1 from ${table} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW}`,
+        `select 1 from ${table} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW_MILLISECONDS}`,
         [key, owner],
       );
       return heldRows.length === 1;
@@ -84,7 +84,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
     async look(query, key) {
       const [row] = await query(
         `select ${columnNames.owner} as owner, cast(${columnNames.token} as text) as token, ${columnNames.metadata} as metadata, ${sinceSql} as since,
-           iif(${columnNames.expiresAt} is null, ${columnNames.owner}, null) as stranger, max(${columnNames.expiresAt} - ${NOW}, 0) as remaining
+           iif(${columnNames.expiresAt} is null, ${columnNames.owner}, null) as stranger, max(${columnNames.expiresAt} - ${NOW_MILLISECONDS}, 0) as remaining
          from ${table} as held where ${columnNames.key} = ? and not (${isOverSql('held')})`,
         [key],
       );
@@ -107,7 +107,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
       const selectSliceEndSql = `select ${columnNames.key} as name from ${table} where ${columnNames.key} > ? order by ${columnNames.key} limit 1 offset ${REAPED_SLICE_SIZE}`;
       const startKey = lastReapedKey;
       const [sliceEnd] = await query(selectSliceEndSql, [startKey]);
-      const isIdleSql = `${columnNames.key} > ? and ${columnNames.expiresAt} < ${NOW} - ?`;
+      const isIdleSql = `${columnNames.key} > ? and ${columnNames.expiresAt} < ${NOW_MILLISECONDS} - ?`;
       if (sliceEnd)
         await query(`delete from ${table} where ${isIdleSql} and ${columnNames.key} <= ?`, [
           startKey,
@@ -123,8 +123,8 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
 
 /** Returns the SQL of a table that this library created: its times, and the condition for an expired lease. */
 function createOwnTableSql({ owner, expiresAt }: LeaseColumns) {
-  const isOverSql = (row: string): string => `${row}.${owner} is null or ${row}.${expiresAt} <= ${NOW}`;
-  return { nowSql: NOW, sinceSql: 'acquired_at', isOverSql };
+  const isOverSql = (row: string): string => `${row}.${owner} is null or ${row}.${expiresAt} <= ${NOW_MILLISECONDS}`;
+  return { nowSql: NOW_MILLISECONDS, sinceSql: 'acquired_at', isOverSql };
 }
 
 /** Returns the SQL of a table that older programs use, too. */
@@ -133,7 +133,8 @@ function createExistingTableSql({ expiresAt, updatedAt }: LeaseColumns, abandone
     Number.isFinite(abandonedAfterMs) && updatedAt !== undefined
       ? `julianday(${row}.${updatedAt}) < julianday('now') - ${abandonedAfterMs} / 86400000.0`
       : '0';
-  const isOverSql = (row: string): string => `coalesce(${row}.${expiresAt} <= ${NOW}, ${isAbandonedSql(row)}, 0)`;
+  const isOverSql = (row: string): string =>
+    `coalesce(${row}.${expiresAt} <= ${NOW_MILLISECONDS}, ${isAbandonedSql(row)}, 0)`;
   const sinceSql = updatedAt === undefined ? 'null' : `(julianday(${updatedAt}) - 2440587.5) * 86400000`;
   return { nowSql: 'current_timestamp', sinceSql, isOverSql };
 }

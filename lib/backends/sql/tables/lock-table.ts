@@ -43,13 +43,14 @@ export function createTableSql(dialect: SqlDialect, table: string, kind: TableKi
 }
 
 /** Returns the table that the options name, and a function that checks that the table exists and has the right columns. */
-export function createLockTable(
+export function resolveLockTable(
   tableContext: TableContext,
   { tableName = DEFAULT_LOCK_TABLE, synchronize }: CommonOptions,
 ) {
   const table = quoteTable(tableContext, tableName);
-  const check = (query: Query): Promise<void> => checkLockTable(query, tableContext, table, synchronize === true);
-  return { table, check };
+  const assertTableUsable = (query: Query): Promise<void> =>
+    checkLockTable(query, tableContext, table, synchronize === true);
+  return { table, assertTableUsable };
 }
 
 /** @throws LockConfigurationError when locks of one server do not exclude the holders on others */
@@ -94,10 +95,10 @@ export function checkFenceTable(query: Query, tableContext: TableContext, table:
 export async function assertWritable(
   query: Query,
   dialect: SqlDialect,
-  change: string,
+  noOpUpdateSql: string,
   createError: (reason: string) => LockConfigurationError,
 ): Promise<void> {
-  const failure = await catchFailure(query(change, []));
+  const failure = await catchFailure(query(noOpUpdateSql, []));
   if (failure) throw hasErrorCode(failure, dialect.tableErrorCodes) ? createError(failure.message) : failure;
   await dialect.assertPrimary?.(query);
 }

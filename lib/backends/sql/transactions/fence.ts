@@ -1,7 +1,7 @@
 import { assertKey } from '../../../core/index.js';
 import { DEFAULT_FENCE_TABLE } from '../tables/lock-table.js';
 import { assertToken, type Fencing, raiseFence } from './raise-fence.js';
-import { openTransaction, type SqlTransaction } from './sql-transaction.js';
+import { checkTransaction, type SqlTransaction } from './sql-transaction.js';
 
 export interface FenceOptions {
   /** `schema.name` is in another schema than that of the connection. @default 'distributed_lock_fence' */
@@ -32,6 +32,6 @@ export async function fence(
 ): Promise<void> {
   assertKey(resource);
   assertToken('fence()', lock);
-  const { query, fence: statements, table } = await openTransaction('fence()', tx, tableName);
+  const { query, fence: statements, table } = await checkTransaction('fence()', tx, tableName);
   await raiseFence({ query, statements, table, isJoined: true, source: WARNING_SOURCE }, resource, lock);
 }

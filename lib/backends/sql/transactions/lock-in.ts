@@ -1,6 +1,6 @@
 import { assertKey, LockTimeoutError, refuseOption, shownOption } from '../../../core/index.js';
 import { DEFAULT_FENCE_TABLE } from '../tables/lock-table.js';
-import { openTransaction, type SqlTransaction } from './sql-transaction.js';
+import { checkTransaction, type SqlTransaction } from './sql-transaction.js';
 
 export interface LockInOptions {
   /**
@@ -35,6 +35,6 @@ export async function lockIn(
   if (typeof waitMs !== 'number' || !(waitMs >= 0)) {
     refuseOption('waitMs', `must be a number of 0 or more; it was ${shownOption(waitMs)}`);
   }
-  const { query, locks, table } = await openTransaction('lockIn()', tx, tableName);
+  const { query, locks, table } = await checkTransaction('lockIn()', tx, tableName);
   if (!(await locks.lock(query, table, key, waitMs))) throw new LockTimeoutError(key, { waitMs });
 }

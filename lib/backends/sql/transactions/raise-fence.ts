@@ -28,7 +28,7 @@ export interface FenceTransaction {
  */
 export async function raiseFence(transaction: FenceTransaction, resource: string, lock: Fencing): Promise<void> {
   const { statements, table, isJoined, source } = transaction;
-  const query = (isJoined && (await statements.prepareCurrentReads?.(transaction.query))) || transaction.query;
+  const query = (isJoined && (await statements.createCurrentReadQuery?.(transaction.query))) || transaction.query;
   const checksSnapshot = isJoined && !hasWarnedOfSnapshots(source);
   const isSnapshotStale = checksSnapshot && (await statements.isSnapshotStale?.(query, table, resource));
   // A share raises the fence to 0, which inserts a missing row: only a row can keep others from raising the fence.

@@ -43,7 +43,7 @@ const STATEMENTS_BY_DATABASE: Readonly<Record<SqlName, SqlStatements>> = {
 };
 
 /** A checked transaction, and the statements of its database. */
-export interface OpenTransaction extends SqlStatements {
+export interface CheckedTransaction extends SqlStatements {
   readonly query: Query;
   readonly table: string;
 }
@@ -53,7 +53,11 @@ export interface OpenTransaction extends SqlStatements {
  * @param caller the function that needs the transaction
  * @throws LockConfigurationError for a value that is no transaction, and when it is not under way
  */
-export async function openTransaction(caller: string, tx: SqlTransaction, tableName: string): Promise<OpenTransaction> {
+export async function checkTransaction(
+  caller: string,
+  tx: SqlTransaction,
+  tableName: string,
+): Promise<CheckedTransaction> {
   const statements = Object.hasOwn(STATEMENTS_BY_DATABASE, tx?.database)
     ? STATEMENTS_BY_DATABASE[tx.database]
     : undefined;

@@ -44,8 +44,8 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Pro
       needs: dataSource,
       advice: `DataSource of @Fenced ${label}: import TypeOrmModule.forRoot(…), or name its provider, @Fenced('…', { dataSource: token })`,
       start: (provider) => assertFenceTable(asDataSource(provider, label), tableName),
-      run: (work, { resource: resolved, lock, needed }) => {
-        const { manager } = asDataSource(needed, label);
+      run: (work, { resource: resolved, lock, provider }) => {
+        const { manager } = asDataSource(provider, label);
         const runWhileHeld = async (): ReturnType<typeof work> => {
           const result = await work();
           // A commit after the loss would stand, though it is reported as lost.

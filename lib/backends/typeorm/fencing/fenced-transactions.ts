@@ -14,13 +14,16 @@ interface TransactionEntry extends FencedTransaction {
   isOver: boolean;
 }
 
-const entries = new AsyncLocalStorage<TransactionEntry>();
+const currentEntry = new AsyncLocalStorage<TransactionEntry>();
 
-/** Runs `work` as the call tree that is in the transaction. */
-export async function runFenced<T>(transaction: FencedTransaction, work: () => Promise<T>): Promise<T> {
-  const entry: TransactionEntry = { ...transaction, outer: entries.getStore(), isOver: false };
+/**
+ * Runs `work` with the transaction recorded for its call tree. `fencedManager` and `findOpenTransaction` find the
+ * transaction there until `work` settles.
+ */
+export async function runInFencedTransaction<T>(transaction: FencedTransaction, work: () => Promise<T>): Promise<T> {
+  const entry: TransactionEntry = { ...transaction, outer: currentEntry.getStore(), isOver: false };
   try {
-    return await entries.run(entry, work);
+    return await currentEntry.run(entry, work);
   } finally {
     entry.isOver = true;
   }
@@ -28,7 +31,7 @@ export async function runFenced<T>(transaction: FencedTransaction, work: () => P
 
 /** Returns the open transaction in which this call tree has raised the same fence. A second one would wait for it forever. */
 export function findOpenTransaction(transaction: FencedTransaction): EntityManager | undefined {
-  for (let entry = entries.getStore(); entry; entry = entry.outer) {
+  for (let entry = currentEntry.getStore(); entry; entry = entry.outer) {
     const { manager, tableName, resource, isOver } = entry;
     const hasSameFence = tableName === transaction.tableName && resource === transaction.resource;
     if (hasSameFence && !isOver && manager.connection === transaction.manager.connection) return manager;
@@ -42,7 +45,7 @@ export function findOpenTransaction(transaction: FencedTransaction): EntityManag
  * @throws LockConfigurationError outside of such a transaction, and when it is over
  */
 export function fencedManager(): EntityManager {
-  const entry = entries.getStore();
+  const entry = currentEntry.getStore();
   if (entry?.isOver === false) return entry.manager;
   const reason = entry ? 'its transaction is over: await all that the method starts' : 'this call runs in none';
   throw new LockConfigurationError(

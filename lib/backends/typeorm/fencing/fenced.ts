@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { assertKey, Deadline, pause, systemClock } from '../../../core/index.js';
-import { type FencedTransaction, findOpenTransaction, runFenced } from './fenced-transactions.js';
+import { type FencedTransaction, findOpenTransaction, runInFencedTransaction } from './fenced-transactions.js';
 import { DEFAULT_FENCE_TABLE } from '../../sql/tables/lock-table.js';
 import { isConflict } from '../optimistic/conflict.js';
 import { runInTransaction, isInTransaction } from '../optimistic/transaction-turns.js';
@@ -63,7 +63,10 @@ export async function fenced<T>(
   return runBehindFence({ ...fence, manager: openManager }, lock, work);
 }
 
-/** Raises the fence, then calls `begun`, then runs the work. */
+/**
+ * Raises the fence, then calls `onBegin`, then runs the work. Without `onBegin`, the application itself has begun the
+ * transaction.
+ */
 async function runBehindFence<T>(
   fence: FencedTransaction,
   lock: Fencing,
@@ -84,7 +87,7 @@ async function runBehindFence<T>(
   };
   await raiseFence(transaction, resource, lock);
   onBegin?.();
-  return runFenced(fence, () => work(manager));
+  return runInFencedTransaction(fence, () => work(manager));
 }
 
 /** Opens a transaction for the attempt. Repeats it after a conflict, as long as `work` has not begun. */

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { DataSource, EntityManager } from 'typeorm';
-import { beginImmediately } from '../sqlite-transaction.js';
+import { restartAsWriteTransaction } from '../sqlite-transaction.js';
 
 /** Type of data sources with one connection, which all query runners share. */
 const ONE_CONNECTION_TYPE = 'better-sqlite3';
@@ -52,7 +52,7 @@ export async function runInTransaction<T>(
  */
 function runWriteTransaction<T>(manager: EntityManager, work: (inner: EntityManager) => Promise<T>): Promise<T> {
   return manager.transaction(async (inner) => {
-    await beginImmediately(inner);
+    await restartAsWriteTransaction(inner);
     return work(inner);
   });
 }
