@@ -72,7 +72,9 @@ export function sharing({ harness, it }: Suite): void {
     const state = await waiting.look(key);
     expect(state.holders).toHaveLength(2);
     // Only the survivor renews.
-    await eventually(async () => expect((await waiting.look(key)).holders ?? ['one']).toHaveLength(1));
+    const hasOneHolder = async (): Promise<void> =>
+      expect((await waiting.look(key)).holders ?? ['one']).toHaveLength(1);
+    await eventually(hasOneHolder, { withinMs: 2 * ttlMs + 5_000 });
     expect(survivor.state).toBe('held');
     const writing = waiting.acquire(key, { ttlMs: 10_000, waitMs: PATIENT_MS });
     await throughout(ttlMs, () => expect([survivor.isHeld, waiting.inspect()]).toEqual([true, []]));

@@ -12,8 +12,8 @@ import type { FaultTheme } from './fault-theme.js';
 const LONG_MS = 60_000;
 /** As the registry says. */
 const WAIT_MS = 1_500;
-/** Longer than an acquire and a release take. */
-const MIN_HOLD_MS = atLeastMs(500);
+/** Longer than an acquire and a release take, and shorter than the quiet after which ZooKeeper gets a heartbeat. */
+const MIN_HOLD_MS = Math.min(atLeastMs(500), 2_000);
 
 export const costs: FaultTheme = {
   title: 'round trips',

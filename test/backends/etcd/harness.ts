@@ -16,7 +16,8 @@ export interface EtcdHarness extends BackendHarness {
 const names = new EtcdLockNames('lock');
 
 /** Whole seconds, and longer than a restart takes: three members also start, and elect a leader, on a busy machine. */
-const TTL_MS = { 1: 2_000, 3: Math.min(Math.ceil(timeLimitOf(3_000) / 1_000) * 1_000, 10_000) };
+const TTL_MS = { 1: 2_000, 3: Math.min(Math.ceil(timeLimitOf(3_000) / 1_000) * 1_000, 6_000) };
+
 /** Servers of its own, which keep their data, so that they can be restarted both ways. */
 export function etcdHarness(
   members: 1 | 3,

@@ -65,7 +65,7 @@ describe('redis, mode queue', () => {
       expect(commands).toEqual(['evalsha', 'evalsha', 'evalsha', 'evalsha']);
     });
 
-    it('at most ten calls in a third of the TTL for a thousand locks that are held', async () => {
+    it('at most ten scripts in a third of the TTL, and a command before each, for a thousand locks that are held', async () => {
       const service = world.service();
       const ttlMs = 1_500;
       const locks = Array.from({ length: 1_000 }, (_, i) => service.acquire(`key-${i}`, { ttlMs }));
