@@ -27,6 +27,17 @@ describe('PGlite', () => {
     });
   });
 
+  it('waits for a start that takes longer than a statement may, and than the opening of other connections', async () => {
+    const waitReady = new Promise((resolve) => setTimeout(resolve, 2_500));
+    const starting = {
+      waitReady,
+      query: (sql: string, values?: unknown[]) => waitReady.then(() => pglite.query(sql, values)),
+    };
+    const service = new LockService(postgres({ pglite: starting, synchronize: true, patienceMs: 0 }));
+    await expect(service.withLock('sale', () => 'in')).resolves.toBe('in');
+    await service.close();
+  });
+
   it.each(['row', 'session'] as const)('refuses the strategy %s', (strategy) => {
     expect(() => postgres({ pglite, strategy })).toThrow(LockConfigurationError);
   });

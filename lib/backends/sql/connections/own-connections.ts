@@ -68,7 +68,7 @@ export class OwnConnections {
         if (deadline.passed) throw error;
       }
     }
-    return this.#queryOn(await this.#open(this.settings.connectTimeoutMs), statement);
+    return this.#queryOn(await this.#open(this.#openTimeoutMs), statement);
   }
 
   /** Runs the statement once more on a new connection. The other idle ones may be dead like the one that was silent. */
@@ -100,6 +100,11 @@ export class OwnConnections {
     this.#closeConnection(connection);
     this.closeIdleConnections();
     return undefined;
+  }
+
+  get #openTimeoutMs(): number {
+    const { connectTimeoutMs, database } = this.settings;
+    return Math.max(connectTimeoutMs, database.startTimeoutMs ?? 0);
   }
 
   async #open(connectTimeoutMs: number): Promise<OwnConnection> {

@@ -8,6 +8,8 @@ export interface SqlDatabase extends TableContext {
   readonly name: string;
   /** Default of the option `connectTimeoutMs`. */
   readonly connectTimeoutMs: number;
+  /** Minimum milliseconds for the opening of a connection, for a database that has to start first. */
+  readonly startTimeoutMs?: number;
   /** Makes a connection for statements of the locks, which is not open yet. */
   readonly createConnection: (sockets: Sockets) => DriverConnection;
   /** Makes a connection for transactions of holders, which is not open yet. Absent where no rows can be locked. */
