@@ -48,7 +48,7 @@ export async function checkTables(options: CommandOptions): Promise<void> {
 
 async function checkBothTables(options: CommandOptions, query: Query, database: SqlDatabase): Promise<void> {
   const { table } = options;
-  await resolveLockTable(database, table === undefined ? {} : { tableName: table }).assertTableUsable(query);
+  await resolveLockTable(database, table === undefined ? {} : { tableName: table }).ensureTableUsable(query);
   await checkFenceTable(query, database, getTableNames(options, database).fence);
 }
 

@@ -2,8 +2,9 @@ import { LockConfigurationError, type LockHandle, sharedState } from '../core/in
 import { type Declaration, labelOf } from './declaration.js';
 
 /**
- * Work that another decorator adds after the lock is taken and before the method is called, in whichever order the two
- * decorators are written. Backends do not depend on Nest. Hence `@Locked` parses the resource and injects the provider.
+ * Work that another decorator, such as `@Fenced`, adds between the acquisition and the call of the method. The two
+ * decorators may stand in either order. The step may come from a backend, and backends do not depend on Nest. Hence
+ * `@Locked` parses the template of the resource and injects the provider.
  */
 export interface LockedStep {
   /** Name of the decorator for messages: `@Fenced`. */
@@ -26,7 +27,7 @@ export interface LockedStep {
 /** Resource, lock and provider of one call. */
 export interface StepInput {
   readonly resource: string;
-  /** Lock of the call, which has only one. */
+  /** Lock of the call. A method with a step locks one key only. */
   readonly lock: LockHandle;
   /** Provider by the token `needs`. */
   readonly provider: unknown;

@@ -47,7 +47,10 @@ const HEADERS = {
   'X-Content-Type-Options': 'nosniff',
 };
 
-/** Policy that allows the script and style of the page, nothing from elsewhere, and no markup made of texts. */
+/**
+ * Policy that allows the page's own script and style, nothing from other origins, and no text to become HTML, as by
+ * `innerHTML`.
+ */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "connect-src 'self'",

@@ -43,7 +43,7 @@ interface LabelledService {
  * key, never the key itself.
  */
 export class LockMetrics {
-  readonly #observedLocks = new Set<LabelledService>();
+  readonly #labelledServices = new Set<LabelledService>();
   readonly #acquisitions;
   readonly #waits;
   readonly #holds;
@@ -80,14 +80,15 @@ export class LockMetrics {
     const createGauge = (name: string, help: string, collect?: (this: Gauge) => void) =>
       new Gauge({ name: prefix + name, help, labelNames: LABELS, registers, ...(collect ? { collect } : {}) });
     this.#waiting = createGauge('waiting', 'Callers who wait now');
-    const observedLocks = this.#observedLocks;
+    const labelledServices = this.#labelledServices;
     createGauge('held', 'Locks that are held now', function () {
       this.reset();
-      for (const { service, labelsOf } of observedLocks)
+      for (const { service, labelsOf } of labelledServices)
         for (const { key } of service.inspect()) this.inc(labelsOf(key));
     });
     createGauge('backend_up', '1: the backend answers; 0: it does not, or was not asked yet', function () {
-      for (const { service, backend } of observedLocks) this.set({ backend }, service.health.status === 'up' ? 1 : 0);
+      for (const { service, backend } of labelledServices)
+        this.set({ backend }, service.health.status === 'up' ? 1 : 0);
     });
   }
 
@@ -99,12 +100,12 @@ export class LockMetrics {
       backend,
       template: templateLabels.labelFor(key.slice(service.keyPrefix.length)),
     });
-    const observedLocks = { service, backend, labelsOf };
-    const stop = service.observe(this.#createObserver(observedLocks));
-    this.#observedLocks.add(observedLocks);
+    const labelledService = { service, backend, labelsOf };
+    const stop = service.observe(this.#createObserver(labelledService));
+    this.#labelledServices.add(labelledService);
     return () => {
       stop();
-      this.#observedLocks.delete(observedLocks);
+      this.#labelledServices.delete(labelledService);
     };
   }
 

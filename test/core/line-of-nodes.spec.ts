@@ -27,8 +27,8 @@ describe('a line of nodes', () => {
     expect(obstacleOf(all, [reader, reader])).toEqual({ until: 'end', at: 1 });
     expect(obstacleOf(reader, [all, reader, all, reader, one])).toEqual({ until: 'end', at: 2 });
     expect(obstacleOf(one, [one, one, one])).toEqual({ until: 'departure' });
-    expect(obstacleOf(one, [one, one, one, one])).toEqual({ until: 'entry', at: 3 });
+    expect(obstacleOf(one, [one, one, one, one])).toEqual({ until: 'grant', at: 3 });
     expect(obstacleOf(two, [one, two])).toEqual({ until: 'end', at: 1 });
-    expect(obstacleOf(one, [all, one, one])).toEqual({ until: 'entry', at: 2 });
+    expect(obstacleOf(one, [all, one, one])).toEqual({ until: 'grant', at: 2 });
   });
 });

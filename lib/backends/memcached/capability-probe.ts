@@ -28,7 +28,7 @@ export async function probeCapabilities(
   const otherCas = String(BigInt(item.cas) - 1n || 2n);
   const [secondAdd, itemAfterWrite, isOtherDeleted, isDeleted, remainingItem] = await Promise.all([
     dialect.addItem(names.lease, value, exptime),
-    dialect.replaceItem({ names, value: 'not to be', exptime }, otherCas),
+    dialect.replaceAndGetItem({ names, value: 'not to be', exptime }, otherCas),
     dialect.deleteItem(names.lease, otherCas),
     dialect.deleteItem(names.lease, item.cas),
     dialect.getItem(names.lease),

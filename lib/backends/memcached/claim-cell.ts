@@ -8,7 +8,7 @@ import {
 } from '../../core/index.js';
 import type { StoredItem } from './dialect.js';
 import { itemNames } from './item-names.js';
-import { readKeyHolder } from './lease-value.js';
+import { readHolderAndLeftMs } from './lease-value.js';
 import type { MemcachedServers } from './servers.js';
 import type { VerifiedConnection } from './verified-connection.js';
 
@@ -47,7 +47,7 @@ export class ClaimCell implements LineCell<ItemVersion> {
       const commonFields = { now, aheadMs, nextToken, version: { connection, item } };
       if (value === '' || isClaimLine(value))
         return { ...commonFields, line: unpackLine(value.slice(LINE_PREFIX.length)) };
-      const { owner, leftMs = null, ...holder } = readKeyHolder(value, clock.microsecondsAt(systemClock.now()));
+      const { owner, leftMs = null, ...holder } = readHolderAndLeftMs(value, clock.microsecondsAt(systemClock.now()));
       const { host, pid } = holder;
       const holderField = host === undefined || pid === undefined ? {} : { holder: { ...holder, host, pid } };
       return { ...commonFields, line: [], lease: { owner, leftMs, ...holderField } };
@@ -65,7 +65,7 @@ export class ClaimCell implements LineCell<ItemVersion> {
       const leftMs = Math.max(...line.map(({ until }) => until)) - nowMs;
       const exptime = clock.exptimeAfter(leftMs, systemClock.now());
       if (item === null) return (await dialect.addItem(names.lease, value, exptime)).isAdded;
-      return (await dialect.replaceItem({ names, value, exptime }, item.cas))?.value === value;
+      return (await dialect.replaceAndGetItem({ names, value, exptime }, item.cas))?.value === value;
     });
   }
 }

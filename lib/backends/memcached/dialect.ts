@@ -32,7 +32,7 @@ export interface MemcachedDialect {
   acquireLease(lease: MemcachedLease, firstToken: bigint): Promise<Addition & { readonly token: bigint }>;
   incrementCounter(names: ItemNames, firstToken: bigint): Promise<bigint>;
   /** Overwrites the item that has this cas unique, and never creates one. Returns the item that is stored then. */
-  replaceItem(lease: MemcachedLease, cas: string): Promise<StoredItem | null>;
+  replaceAndGetItem(lease: MemcachedLease, cas: string): Promise<StoredItem | null>;
   getItem(name: string): Promise<StoredItem | null>;
   /** Deletes the item that has this cas unique. Returns false where the item is another one, or missing. */
   deleteItem(name: string, cas: string): Promise<boolean>;

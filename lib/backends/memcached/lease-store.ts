@@ -11,7 +11,7 @@ import {
 import { ClaimCell, isClaimLine } from './claim-cell.js';
 import type { StoredItem } from './dialect.js';
 import { type ItemNames, itemNames } from './item-names.js';
-import { replaceExptime, readHolder, isLeaseOf, readKeyHolder, packLease } from './lease-value.js';
+import { replaceExptime, readHolder, isLeaseOf, readHolderAndLeftMs, packLease } from './lease-value.js';
 import { MemcachedError } from './error.js';
 import type { MemcachedServers } from './servers.js';
 import type { VerifiedConnection } from './verified-connection.js';
@@ -27,8 +27,8 @@ const MAX_READINGS = 3;
 /** Milliseconds after which a request whose connection was lost no longer arrives at the server. */
 const MAX_ARRIVAL_DELAY_MS = 1_000;
 /**
- * Maximum distance in microseconds between a token and the time. A counter lives for a day and grows more slowly than
- * time, so a lock service makes no token further away.
+ * Maximum distance in microseconds between a fencing token and the present. A counter starts with the time, lives for a
+ * day and grows more slowly than time, so that no token of ours is further away.
  */
 const MAX_TOKEN_DISTANCE_US = 2n * 86_400_000_000n;
 
@@ -46,7 +46,7 @@ export class MemcachedLeaseStore implements LeaseStore {
   readonly traits = {
     /** Limits of an exptime: whole seconds, and 30 days, above which a server reads a date. */
     ttlLimits: { minMs: 2_000, maxMs: 30 * 86_400_000 },
-    /** Limit of the claims to a key: one item holds all of them. */
+    /** Largest `limit` of permits: one item holds the claims of all holders. */
     maxPermits: 1_000,
   };
 
@@ -112,7 +112,7 @@ export class MemcachedLeaseStore implements LeaseStore {
   async look(key: string): Promise<LeaseState> {
     const state = await this.#read(key, (value, { clock }) => {
       if (isClaimLine(value)) return undefined;
-      return value === '' ? {} : { holder: readKeyHolder(value, clock.microsecondsAt(systemClock.now())) };
+      return value === '' ? {} : { holder: readHolderAndLeftMs(value, clock.microsecondsAt(systemClock.now())) };
     });
     return state ?? (await this.#claims.look(key)) ?? {};
   }
@@ -183,7 +183,7 @@ export class MemcachedLeaseStore implements LeaseStore {
       const sentAt = systemClock.now();
       const exptime = connection.clock.exptimeAfter(ttlMs, sentAt);
       const value = replaceExptime(item.value, owner, exptime);
-      item = await connection.dialect.replaceItem({ names, value, exptime }, item.cas);
+      item = await connection.dialect.replaceAndGetItem({ names, value, exptime }, item.cas);
       if (item?.value !== value) continue;
       connection.leaseItems.set(owner, item);
       assertKeptLongEnough(connection, item, ttlMs - (systemClock.now() - sentAt));

@@ -17,7 +17,7 @@ export function isLeaseOf(value: string, owner: string): boolean {
  * Returns the owner of a lease, the rest of its time, and its holder. The server may keep the item some seconds longer.
  * @param nowUs the server's time in microseconds
  */
-export function readKeyHolder(value: string, nowUs: bigint): KeyHolder {
+export function readHolderAndLeftMs(value: string, nowUs: bigint): KeyHolder {
   const [owner = '', exptime = ''] = value.split('|', 2);
   const leftMs = Math.max(Number(exptime) * 1_000 - Number(nowUs) / 1_000, 0);
   return { owner, ...(/^\d+$/u.test(exptime) ? { leftMs } : {}), ...readHolder(value) };

@@ -43,7 +43,7 @@ export class MetaDialect implements MemcachedDialect {
     return token;
   }
 
-  async replaceItem({ names, value, exptime }: MemcachedLease, cas: string): Promise<StoredItem | null> {
+  async replaceAndGetItem({ names, value, exptime }: MemcachedLease, cas: string): Promise<StoredItem | null> {
     const [, item] = await this.connection.exchange(
       this.#setCommand(names.lease, value, `C${cas} T${exptime}`),
       this.#getCommand(names.lease),

@@ -44,7 +44,7 @@ export class QuorumCall<Answer> {
   }
 
   /** Number of nodes that have failed or are not awaited. */
-  get failedCount(): number {
+  get unavailableCount(): number {
     return this.nodes.length - this.answers.size - this.awaitedCount;
   }
 

@@ -31,7 +31,7 @@ export class VoteTally {
     this.#grantedCount = call.countAnswers(({ kind }) => kind === 'granted');
     this.#refusedVotes = votes.filter((vote): vote is [RedlockNode, RefusedVote] => vote[1].kind === 'refused');
     this.#heldVotes = votes.map(([, vote]) => vote).filter((vote) => vote.kind === 'held');
-    this.#failedCount = call.failedCount;
+    this.#failedCount = call.unavailableCount;
     const firstNode = call.nodes.find((node) => call.answers.has(node));
     this.#isGrantedByFirstAnsweringNode = firstNode !== undefined && call.answers.get(firstNode)?.kind === 'granted';
   }
@@ -124,5 +124,5 @@ export function isVoteDecided(call: QuorumCall<Vote>): boolean {
   if (grantedCount >= call.quorum) return true;
   const notGrantingCount = call.nodes.length - grantedCount - call.awaitedCount;
   if (notGrantingCount <= call.maxFailures) return false;
-  return call.failedCount > call.maxFailures || call.failedCount + call.awaitedCount <= call.maxFailures;
+  return call.unavailableCount > call.maxFailures || call.unavailableCount + call.awaitedCount <= call.maxFailures;
 }

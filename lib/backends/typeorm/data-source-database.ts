@@ -110,12 +110,12 @@ class RunnerTransaction implements DriverTransaction {
     readonly client: unknown,
     runStatement: StatementRunner,
   ) {
-    const sendDirectly = runner.query.bind(runner);
-    const query = (...args: Parameters<typeof sendDirectly>): Promise<unknown> =>
-      runStatement(() => sendDirectly(...args));
+    const runnerQuery = runner.query.bind(runner);
+    const query = (...args: Parameters<typeof runnerQuery>): Promise<unknown> =>
+      runStatement(() => runnerQuery(...args));
     Object.defineProperty(runner, 'query', { value: query, configurable: true });
     this.query = createQuery(runner);
-    this.sendDirectly = createQuery({ query: sendDirectly });
+    this.sendDirectly = createQuery({ query: runnerQuery });
   }
 
   get attachment(): EntityManager {

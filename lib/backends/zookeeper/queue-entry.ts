@@ -25,13 +25,19 @@ export type QueuePosition =
 /** Function to call when the entry may have moved up; `undefined` for a caller that does not wait. */
 export type Wake = (() => void) | undefined;
 
-/** Entry of an owner in the queue of a key: its znode within one session, or the possibility of one. */
+/**
+ * Entry of an owner in the queue of a key: its znode within one session, which may not exist yet, or not be known to
+ * exist.
+ */
 export abstract class QueueEntry {
   protected znode: OwnZnode | undefined;
   /** Whether a znode may exist that is not known, because the answer to its creation was lost. */
   protected isCreationInDoubt = false;
   protected readonly watch = new ZnodeWatch();
-  /** Znode by which the owner holds the key; `undefined` before the first grant. */
+  /**
+   * The owner's znode as what holds the key; `undefined` until the key is granted. `znode` is set as soon as the owner
+   * waits.
+   */
   heldZnode: HeldZnode | undefined;
   /** Release that is under way. */
   pendingRelease: Promise<boolean> | undefined;
@@ -51,7 +57,7 @@ export abstract class QueueEntry {
   /** Finds the znode of this owner and session on the server. The creation is not in doubt afterwards. */
   protected abstract findOwnZnode(connection: ZooKeeperConnection): Promise<void>;
 
-  /** Deletes the owner's znode, and no other. Returns whether it existed. @throws as `ensurePosition` */
+  /** Deletes the owner's znode. Returns whether it existed. @throws as `ensurePosition` */
   async release(): Promise<boolean> {
     const { connection } = this.session;
     if (this.isCreationInDoubt) await this.findOwnZnode(connection);
@@ -76,7 +82,10 @@ export abstract class QueueEntry {
     }
   }
 
-  /** Reads another owner's znode, and watches it for `wake`. Returns `null` if it was deleted. */
+  /**
+   * Returns the position behind the znode `path` of another owner, with the holder from `holderPath`. Watches `path` if
+   * there is a `wake`. Returns `null` if `path` was deleted.
+   */
   protected async readPositionBehind(
     connection: ZooKeeperConnection,
     path: string,

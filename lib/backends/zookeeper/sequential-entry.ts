@@ -60,17 +60,18 @@ export class SequentialEntry extends QueueEntry {
       ),
       describeContenders(connection, parent, waiting),
     ]);
-    const holders = holderReadings.map(({ waiter, fencingToken }) => ({ ...waiter, fencingToken }));
+    const holders = holderReadings.map(({ contender, fencingToken }) => ({ ...contender, fencingToken }));
     const [holder] = holders;
     return {
       ...(holder ? { holder } : {}),
       ...(holders.length > 1 ? { holders } : {}),
-      waiters: waiterReadings.map(({ waiter }) => waiter),
+      waiters: waiterReadings.map(({ contender }) => contender),
     };
   }
 
   /**
-   * Deletes the owner's znode, and no other: no other znode ever has its name. Returns whether the owner held the key.
+   * Deletes the znode by which the owner holds the key. It cannot hit a later znode, because a name is never used
+   * again. Returns whether the owner held the key.
    */
   static async evict(connection: ZooKeeperConnection, base: string, key: string, owner: string): Promise<boolean> {
     const parent = `${base}/${encodeKey(key)}`;
@@ -83,15 +84,19 @@ export class SequentialEntry extends QueueEntry {
   readonly #claim = claimOfOwner(this.settings.owner);
   readonly #isPermitClaim = this.#claim.limit <= MAX_PERMITS;
   /**
-   * Whether the contenders that wait for this owner's grant were notified. Always true for shared and exclusive claims,
-   * because no contender waits for their grant.
+   * Whether this owner has told the contenders behind it that it was granted the key. Behind a claim to permits, some
+   * can come in only after that. Behind other claims nobody waits for it, so that it is always true for them.
    */
   #hasNotified = !this.#isPermitClaim;
 
   async ensurePosition(wake: Wake): Promise<QueuePosition> {
     for (;;) {
       const { connection } = this.session;
-      const contenders = await sortContenders(connection, this.#parent, await this.#listContenders(connection, wake));
+      const contenders = await sortContenders(
+        connection,
+        this.#parent,
+        await this.#enterAndListContenders(connection, wake),
+      );
       const { znode, index, obstacle } = this.#positionIn(contenders);
       // An operator has deleted the znode, so the owner goes to the end of the queue.
       if (!znode) this.znode = undefined;
@@ -136,10 +141,13 @@ export class SequentialEntry extends QueueEntry {
     const [position, names] = await Promise.all([watched, listChildren(connection, this.#parent)]);
     const newOrder = await sortContenders(connection, this.#parent, names);
     const { obstacle } = this.#positionIn(newOrder);
-    return obstacle?.until === 'entry' && newOrder[obstacle.at] === watchedName ? position : null;
+    return obstacle?.until === 'grant' && newOrder[obstacle.at] === watchedName ? position : null;
   }
 
-  /** Notifies the contenders behind of the grant, by writing the znode. Where that fails, they poll. */
+  /**
+   * Tells the contenders behind this owner that it was granted the key, by writing its znode, which they watch. If the
+   * write fails, they find out when they poll.
+   */
   #notifyWaiters(connection: ZooKeeperConnection, znode: OwnZnode, younger: readonly string[]): void {
     if (this.#hasNotified || !younger.some((name) => canAwaitGrant(parseClaimOfName(name), this.#claim))) return;
     this.#hasNotified = true;
@@ -147,7 +155,7 @@ export class SequentialEntry extends QueueEntry {
   }
 
   /** Lists all contenders, this owner among them. */
-  async #listContenders(connection: ZooKeeperConnection, wake: Wake): Promise<readonly string[]> {
+  async #enterAndListContenders(connection: ZooKeeperConnection, wake: Wake): Promise<readonly string[]> {
     if (this.isCreationInDoubt) await this.findOwnZnode(connection);
     return this.znode ? this.#listChildren(connection, wake) : this.#enterQueue(connection, wake);
   }
@@ -160,7 +168,10 @@ export class SequentialEntry extends QueueEntry {
     return this.watch.listAndWatch(connection, this.#parent, wake);
   }
 
-  /** Creates the znode and lists the children in the same packet, so that no predecessor can be missed. */
+  /**
+   * Creates the znode, and lists the children in the same round trip. The server answers in order, so that the list has
+   * every predecessor.
+   */
   async #enterQueue(connection: ZooKeeperConnection, wake: Wake): Promise<readonly string[]> {
     const { acl, metadata } = this.settings;
     const newZnode = { acl, data: encodeData(metadata), flags: EPHEMERAL_SEQUENTIAL };
@@ -180,8 +191,9 @@ export class SequentialEntry extends QueueEntry {
   }
 
   /**
-   * Finds the owner's znode by the start of its name. A creation that this session did not carry out will never be
-   * carried out. A znode of another session with this name is deleted, because no owner uses it.
+   * Finds the owner's znode by the start of its name. If there is none, the creation was lost for good: the server
+   * handles the requests of a session in order. A znode that another session has left is deleted, because no owner uses
+   * it.
    */
   protected async findOwnZnode(connection: ZooKeeperConnection): Promise<void> {
     const names = await listChildren(connection, this.#parent);
@@ -209,8 +221,8 @@ async function findHolderZnode(
 async function describeContenders(connection: ZooKeeperConnection, parent: string, names: readonly string[]) {
   const readings = names.map(async (name) => {
     const state = await readZnode(connection, `${parent}/${name}`);
-    const waiter: KeyWaiter = { owner: parseOwnerOfName(name) ?? '', ...(state && readHolder(state)) };
-    return state ? [{ waiter, fencingToken: state.czxid }] : [];
+    const contender: KeyWaiter = { owner: parseOwnerOfName(name) ?? '', ...(state && readHolder(state)) };
+    return state ? [{ contender, fencingToken: state.czxid }] : [];
   });
   return (await Promise.all(readings)).flat();
 }

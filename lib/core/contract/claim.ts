@@ -1,6 +1,6 @@
 /**
- * Part of a key that one acquisition wants: `permits` out of `of`. The claims to a key form a line in order of arrival.
- * A claim holds the key while its permits and those of all claims before it add up to at most its `of`.
+ * Part of a key that one acquisition wants: `permits` out of `limit`. The claims to a key form a line in order of arrival.
+ * A claim holds the key while its permits and those of all claims before it add up to at most its `limit`.
  */
 export interface Claim {
   readonly permits: number;

@@ -11,12 +11,12 @@ export function followHealth({ backend, observers }: ServiceContext, holds: Iter
     // A connection may drop and return without a change of the status.
     if (health.status !== lastStatus || health.nodes) observers.notify('healthChanged', () => health);
     lastStatus = health.status;
-    suspectOrRenewHolds(holds, health);
+    putInJeopardyOrRenew(holds, health);
   };
   return runOutsideLocks(() => backend.health.onChange((health) => runDetached(() => handleChange(health))));
 }
 
-function suspectOrRenewHolds(holds: Iterable<Hold>, { status, detail }: BackendHealth): void {
+function putInJeopardyOrRenew(holds: Iterable<Hold>, { status, detail }: BackendHealth): void {
   for (const { watchdog, options } of holds) {
     // A hold without renewals sends no request whose answer could end the doubt.
     if (!options.watchdog) continue;

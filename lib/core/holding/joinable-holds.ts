@@ -5,8 +5,9 @@ import { haveSameRequest } from '../turns/slot.js';
 import type { Hold } from './hold.js';
 
 /**
- * Holds of shared keys, which callers of this process may join without a request to the server. After the limits of
- * hand-offs callers send a request instead, so that a waiting writer gets the key first.
+ * Holds of shared keys, which callers of this process may join without a request to the server. A hold is joined no
+ * more often, and for no longer, than the limits of hand-offs allow. Later callers send a request, so that a waiting
+ * writer gets the key first.
  */
 export class JoinableHolds {
   readonly #bySlot = new Map<string, Hold>();
@@ -45,7 +46,10 @@ export class JoinableHolds {
   }
 }
 
-/** Returns whether a caller may join `hold`. All callers of the hold then have the options of the first one. */
+/**
+ * Returns whether a caller may join `hold`, which keeps the options of its first caller. Hence both must want the same
+ * request, and the options of neither may end the hold before its release or keep the key closed after it.
+ */
 function canJoin(hold: Hold, options: ResolvedOptions): boolean {
   const endsOnlyByRelease = ({ watchdog, maxHoldMs, minHoldMs }: ResolvedOptions): boolean =>
     watchdog && maxHoldMs === Infinity && minHoldMs === 0;

@@ -10,8 +10,8 @@ interface HoldsById extends Iterable<Hold> {
 }
 
 /**
- * Maximum number of renewals a second after hints that proved false. Such a renewal makes the store watch the lease
- * again. A server that forgets watched keys for lack of space would otherwise cause endless renewals.
+ * Maximum number of renewals a second after hints that did not prove a loss. Such a renewal makes the store watch the
+ * lease again. A server that forgets watched keys for lack of space would otherwise cause endless renewals.
  */
 const MAX_RENEWED_PER_SECOND = 20;
 

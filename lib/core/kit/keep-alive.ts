@@ -8,8 +8,8 @@ let awaitedCount = 0;
 let keepAliveTimer: NodeJS.Timeout | undefined;
 
 /**
- * Keeps the process alive until `endKeepAlive` is called, because a caller awaits a promise of a lock service. Without a
- * connection, as during a reconnection, Node would otherwise exit with code 0.
+ * Keeps the process alive until `endKeepAlive` is called, because a caller awaits a promise of a lock service. Without
+ * a connection, as during a reconnection, Node would otherwise exit with code 0.
  */
 export function beginKeepAlive(): void {
   awaitedCount += 1;

@@ -35,7 +35,7 @@ export class Leadership implements AsyncDisposable {
   readonly #pauses: TermPauses;
   #term: Term | undefined;
   #termEnd: Promise<unknown> = Promise.resolve();
-  #candidacyEndPromise: Promise<boolean> | undefined;
+  #endWithinGrace: Promise<boolean> | undefined;
 
   /** @internal */
   constructor(
@@ -106,10 +106,10 @@ export class Leadership implements AsyncDisposable {
     this.#closeController.abort();
     const { graceMs } = this.settings;
     // Streams of changes end after the grace time, even if the work goes on.
-    this.#candidacyEndPromise ??= isFulfilledWithin(this.parts.service.clock, graceMs, this.endPromise).finally(() =>
+    this.#endWithinGrace ??= isFulfilledWithin(this.parts.service.clock, graceMs, this.endPromise).finally(() =>
       this.#changes.end(),
     );
-    return this.#endTerm(reason, this.#candidacyEndPromise).then((ended) => ended === true);
+    return this.#endTerm(reason, this.#endWithinGrace).then((ended) => ended === true);
   }
 
   /** @internal Whether this process has the key, even after the signal of the work has aborted. */
@@ -117,11 +117,11 @@ export class Leadership implements AsyncDisposable {
     return this.#term?.isHeld === true;
   }
 
-  /** Aborts the signal of the term's work, and waits for `endPromise`, unless the work itself calls this. */
-  async #endTerm<T>(reason: 'resigned' | 'shutdown', endPromise: Promise<T>): Promise<T | undefined> {
+  /** Aborts the signal of the term's work, and waits for `ending`, unless the work itself calls this. */
+  async #endTerm<T>(reason: 'resigned' | 'shutdown', ending: Promise<T>): Promise<T | undefined> {
     const term = this.#term;
     term?.end(reason);
-    return term && currentLocks().includes(term) ? undefined : endPromise;
+    return term && currentLocks().includes(term) ? undefined : ending;
   }
 
   async #runCandidacy(): Promise<void> {

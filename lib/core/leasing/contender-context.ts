@@ -51,7 +51,7 @@ export class ContenderContext {
 
   /** Counts a failed question for `health`, except one that was not sent because its caller had given up. */
   noteFailure(error: unknown, question: Question): void {
-    if (!(question.isSettled && error instanceof NotSentError))
+    if (!(question.hasContenderEnded && error instanceof NotSentError))
       this.observedHealth.noteFailure(error, 'acquire', question);
   }
 

@@ -62,7 +62,7 @@ export class Contender {
       throw new LockBackendError(key, { backend: context.store.name, operation: 'acquire', cause: error });
     } finally {
       context.contenders.delete(this);
-      question.isSettled = true;
+      question.hasContenderEnded = true;
       question.unwatch?.();
       this.#abortListener?.end();
       const needsCleanUp = !lease && this.#mayNeedCleanUp;

@@ -27,9 +27,9 @@ const MAX_UNANSWERED = 5_000;
  * questions are soon answered with a lease; every other question is passed to a `Contender`.
  */
 export class LockBackend {
-  readonly #contending: ContenderContext;
+  readonly #contenderContext: ContenderContext;
   readonly #cleanUps: CleanUps;
-  readonly #outcomes: ObservedHealth;
+  readonly #observedHealth: ObservedHealth;
   /** Questions that wait until fewer are unanswered, in order of arrival. */
   readonly #unsentQuestions = new LinkedQueue<Question>();
   /** Questions that were sent less than `SILENCE_MS` ago, in order of sending. */
@@ -46,8 +46,8 @@ export class LockBackend {
     options: PollingOptions = {},
   ) {
     this.#cleanUps = new CleanUps(store);
-    this.#outcomes = new ObservedHealth(store, this.#cleanUps.add);
-    this.#contending = new ContenderContext(store, this.#cleanUps.add, this.#outcomes, options);
+    this.#observedHealth = new ObservedHealth(store, this.#cleanUps.add);
+    this.#contenderContext = new ContenderContext(store, this.#cleanUps.add, this.#observedHealth, options);
   }
 
   /** Shown in errors, events and metrics. */
@@ -61,17 +61,17 @@ export class LockBackend {
 
   /** Health of the server, as far as this process knows without a request. */
   get health(): HealthSource {
-    return this.#outcomes;
+    return this.#observedHealth;
   }
 
   /** @internal Counts the outcome of a request for `health`, where the request went to the store directly. */
   async noteOutcome<T>(key: string, clock: Clock, request: Promise<T>): Promise<T> {
     try {
       const answer = await request;
-      this.#outcomes.noteCarriedOut('read');
+      this.#observedHealth.noteCarriedOut('read');
       return answer;
     } catch (error) {
-      this.#outcomes.noteFailure(error, 'read', { key, clock });
+      this.#observedHealth.noteFailure(error, 'read', { key, clock });
       throw error;
     }
   }
@@ -89,7 +89,7 @@ export class LockBackend {
       const { signal, shouldYield = false, inheritsQueueEntry = false } = request;
       signal?.throwIfAborted();
       const question = new Question(key, request, resolve, reject);
-      if (shouldYield) return resolve(new Contender(this.#contending, question).run());
+      if (shouldYield) return resolve(new Contender(this.#contenderContext, question).run());
       if (signal) question.abortListener = new AbortListener(signal, () => this.#cancel(question, signal.reason));
       // An unsent question is rejected without a clean-up, which an inherited queue entry would need.
       if (this.#unansweredCount < MAX_UNANSWERED || inheritsQueueEntry) this.#sendQuestion(question);
@@ -111,12 +111,12 @@ export class LockBackend {
     for (const queue of [this.#unsentQuestions, this.#recentQuestions, this.#overdueQuestions]) {
       for (let question = queue.first; question; question = queue.first) this.#cancel(question, reason);
     }
-    for (const contender of this.#contending.contenders) contender.cancel(reason);
+    for (const contender of this.#contenderContext.contenders) contender.cancel(reason);
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#outcomes.close();
+    this.#observedHealth.close();
     await this.#cleanUps.close();
     await this.store.close();
   }
@@ -126,13 +126,13 @@ export class LockBackend {
     this.#recentQuestions.push(question);
     question.watchForWakeUp(this.store);
     const onAnswer = (attempt: LeaseAttempt): void => {
-      this.#outcomes.noteCarriedOut('acquire');
+      this.#observedHealth.noteCarriedOut('acquire');
       this.#lastAnswerAt = question.clock.now();
       this.#onRequestEnd();
       this.#onAnswer(question, attempt);
     };
     const onFailure = (error: unknown): void => {
-      this.#contending.noteFailure(error, question);
+      this.#contenderContext.noteFailure(error, question);
       this.#onRequestEnd();
       this.#contend(question);
     };
@@ -152,7 +152,7 @@ export class LockBackend {
     if (attempt.acquired && times && question.canTrust(attempt, times)) {
       if (!this.#tryRemove(question)) return;
       question.unwatch?.();
-      question.resolve(this.#contending.createLease(question, attempt, times));
+      question.resolve(this.#contenderContext.createLease(question, attempt, times));
     } else if (!attempt.acquired && question.isFinalRefusal(attempt)) {
       question.request.onBlocked?.(attempt.holder);
       if (this.#tryRemove(question)) question.resolve(null);
@@ -190,7 +190,7 @@ export class LockBackend {
     const { key, isSingleAttempt, askedAt, clock, deadline } = question;
     const waitsSince = Math.max(askedAt, this.#lastAnswerAt);
     const hasWaitedTooLong = isSingleAttempt
-      ? clock.now() >= waitsSince + this.#contending.patienceMs
+      ? clock.now() >= waitsSince + this.#contenderContext.patienceMs
       : deadline.passed;
     if (!hasWaitedTooLong) return;
     const cause = new NotSentError('very many acquisitions of this process wait for an answer already');
@@ -213,7 +213,7 @@ export class LockBackend {
 
   /** Passes a question to a contender, because it was refused, failed, or got no answer in time. */
   #contend(question: Question): void {
-    if (this.#tryRemove(question)) question.resolve(new Contender(this.#contending, question).run());
+    if (this.#tryRemove(question)) question.resolve(new Contender(this.#contenderContext, question).run());
   }
 
   #reject(question: Question, error: unknown): void {

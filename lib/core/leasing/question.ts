@@ -24,11 +24,14 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
   /** Whether the caller makes one attempt only (`waitMs: 0`). */
   readonly isSingleAttempt: boolean;
   askedAt: number;
-  /** Time from which the lease is trusted. */
+  /**
+   * Time at which the request left for the server, as far as the store says. The lease is trusted from then, unless
+   * `GrantedLease.sentAt` says otherwise.
+   */
   sentAt: number;
   answer: Promise<LeaseAttempt> | undefined;
-  /** Whether no caller waits for the answer any more. */
-  isSettled = false;
+  /** Whether the question's `Contender` has ended, so that nobody waits for an answer any more. */
+  hasContenderEnded = false;
   wasWoken = false;
   onWake: (() => void) | undefined;
   unwatch: (() => void) | undefined;
@@ -71,11 +74,12 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
 
   onSend(): boolean {
     this.sentAt = this.clock.now();
-    return !this.isSettled;
+    return !this.hasContenderEnded;
   }
 
   /**
-   * Returns whether the refusal is the result of a single attempt, with nothing to clean up and no obstacle to report.
+   * Returns whether this refusal can be the answer at once: the caller makes one attempt only, the store has asked its
+   * server, and no queue entry is left to release.
    */
   isFinalRefusal({ obstacle, staysInLine }: RefusedLease): boolean {
     return this.isSingleAttempt && !obstacle && staysInLine !== true && this.request.inheritsQueueEntry !== true;

@@ -12,7 +12,7 @@ interface Waiter {
 export class WakeUps {
   readonly #clock: Clock;
   readonly #byOwner = new Map<string, Waiter>();
-  #onUnknownOwner: (owner: string) => void = () => undefined;
+  #onNonWaiter: (owner: string) => void = () => undefined;
 
   constructor(clock: Clock = systemClock) {
     this.#clock = clock;
@@ -36,8 +36,8 @@ export class WakeUps {
   }
 
   /** Sets the listener to messages whose owner does not wait in this process. */
-  setUnknownOwnerListener(listener: (owner: string) => void): void {
-    this.#onUnknownOwner = listener;
+  setNonWaiterListener(listener: (owner: string) => void): void {
+    this.#onNonWaiter = listener;
   }
 
   wakeAll(): void {
@@ -52,7 +52,7 @@ export class WakeUps {
     const bar = message.lastIndexOf('|');
     const owner = message.slice(0, bar);
     const waiter = this.#byOwner.get(owner);
-    if (!waiter) return this.#onUnknownOwner(owner);
+    if (!waiter) return this.#onNonWaiter(owner);
     const delayMs = Number(message.slice(bar + 1));
     waiter.timer?.cancel();
     if (delayMs === 0) waiter.wake();

@@ -1,7 +1,7 @@
 import type { Holder } from '../contract/holder.js';
 import type { Line } from './line.js';
 
-/** Result of one reading of a key. */
+/** The value that a store keeps for a key (see `LineCell`), as it was read. */
 export interface CellReading<Version> {
   /** Claims to the key. Expired ones may be among them. */
   readonly line: Line;
@@ -11,7 +11,10 @@ export interface CellReading<Version> {
   readonly aheadMs?: number;
   /** Token for a new grant, greater than all earlier tokens of the key. */
   readonly nextToken: bigint;
-  /** Lease of an exclusive owner that found the key free, and has no line. */
+  /**
+   * Lease of an exclusive owner that found the key free. The store keeps it as a plain lease, so that it is not in
+   * `line`.
+   */
   readonly lease?: { readonly owner: string; readonly leftMs: number | null; readonly holder?: Holder };
   /** Version of the value, which `swap` compares. It changes with every change of the value. */
   readonly version: Version;
@@ -27,8 +30,8 @@ export interface CellUpdate {
 }
 
 /**
- * Access to the one value that a store keeps for each key. `ClaimLeases` needs nothing else for several holders of a
- * key.
+ * Access to the one value that a store keeps for each key. A store that implements this can have several holders of a
+ * key: `ClaimLeases` does the rest.
  */
 export interface LineCell<Version> {
   /** Reads the value of a key. @param mayNeedToken whether a new token may be needed */

@@ -1,11 +1,11 @@
 import { type Claim, EXCLUSIVE, fits } from '../contract/claim.js';
 
 /**
- * Event after which a waiter's claim may fit. `end`: the claim at index `at` ends. `entry`: that claim ends, or becomes
+ * Event after which a waiter's claim may fit. `end`: the claim at index `at` ends. `grant`: that claim ends, or becomes
  * a holder and announces it. `departure`: any claim ahead of the waiter ends.
  */
 export type Obstacle =
-  { readonly until: 'end' | 'entry'; readonly at: number } | { readonly until: 'departure'; readonly at?: never };
+  { readonly until: 'end' | 'grant'; readonly at: number } | { readonly until: 'departure'; readonly at?: never };
 
 /** Returns whether each claim of a line holds the key, by the index of the claim. */
 export function isHolderByIndex(line: readonly Claim[]): boolean[] {
@@ -28,10 +28,10 @@ export function obstacleOf(claim: Claim, before: readonly Claim[]): Obstacle | u
   );
   const nearestObstacle = before[index];
   if (!nearestObstacle) return { until: 'departure' };
-  return { until: excludes(nearestObstacle, claim) ? 'end' : 'entry', at: index };
+  return { until: excludes(nearestObstacle, claim) ? 'end' : 'grant', at: index };
 }
 
-/** Returns whether it is enough that `waiter` watches the entry of `other`, which is ahead of it in line. */
+/** Returns whether it is enough that `waiter` waits for the grant of `other`, which is ahead of it in line. */
 export function canAwaitGrant(waiter: Claim, other: Claim): boolean {
   const hasPermits = other.limit < EXCLUSIVE.limit;
   return hasPermits && !excludes(other, waiter) && other.limit >= waiter.limit - waiter.permits;

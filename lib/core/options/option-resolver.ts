@@ -93,10 +93,10 @@ export function assertLockDelay(lockDelayMs: number, leaseMs: number, { name }: 
   );
 }
 
-/** Resolves and checks the options of calls, once for each options object that `resolve` has returned. */
+/** Resolves and checks the options of calls, once for each options object that `resolveForReuse` has returned. */
 export class OptionResolver {
   readonly defaults: Readonly<ResolvedOptions>;
-  /** Results of `resolve`, which are options of later calls. */
+  /** Results of `resolveForReuse`, which are options of later calls. */
   readonly #resolvedOptions = new WeakMap<AcquireOptions, Readonly<ResolvedOptions>>();
 
   /** @throws LockConfigurationError */

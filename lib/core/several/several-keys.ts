@@ -22,15 +22,15 @@ export class SeveralKeys {
   /** See `LockService.acquireAll`. */
   async acquireAll(keys: readonly WantedKey[], options?: AcquireOptions): Promise<LockSet> {
     const resolved = this.locker.resolve(options);
-    const wantedKeys = resolveKeys(keys, resolved, (each) => this.locker.resolve(each));
+    const resolvedKeys = resolveKeys(keys, resolved, (keyOptions) => this.locker.resolve(keyOptions));
     const deadline = Deadline.after(resolved.waitMs, this.clock);
     const takenLocks: LockHandle[] = [];
     try {
-      while (takenLocks.length < wantedKeys.length) {
-        const remainingKeys = wantedKeys.slice(takenLocks.length);
+      while (takenLocks.length < resolvedKeys.length) {
+        const remainingKeys = resolvedKeys.slice(takenLocks.length);
         if (remainingKeys.length > 1)
           takenLocks.push(...(await new LockSet(takenLocks).run(() => this.#takeFreeKeys(remainingKeys))));
-        const busyKey = wantedKeys[takenLocks.length];
+        const busyKey = resolvedKeys[takenLocks.length];
         if (busyKey) takenLocks.push(await this.#waitForKey(busyKey, deadline, new LockSet([...takenLocks])));
       }
       const set = new LockSet(takenLocks);
@@ -63,8 +63,8 @@ export class SeveralKeys {
   }
 
   /**
-   * Waits for a key in the call tree of the locks taken before, so that a service which drains still grants it. The
-   * loss of one of these locks ends the wait, because the work could not begin.
+   * Waits for a key as a part of the call that holds `takenLocks`: a service that shuts down still grants keys to such
+   * calls. The wait ends when one of these locks is lost, because the work could no longer begin.
    */
   async #waitForKey(
     { key, options }: ResolvedKey,

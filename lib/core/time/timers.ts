@@ -54,7 +54,7 @@ export const systemClock: Clock = {
     delayMs === Infinity ? NO_TIMER : new SystemTimer(delayMs, callback, options?.background === true),
 };
 
-/** Resolves after `delayMs`, or when `until` aborts. A background pause does not keep the process alive. */
+/** Resolves after `delayMs`, or when `signal` aborts. A background pause does not keep the process alive. */
 export function pause(
   clock: Clock,
   delayMs: number,

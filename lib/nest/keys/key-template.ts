@@ -22,7 +22,7 @@ export interface KeyTemplate {
   /** Template as it is written in the decorator. */
   readonly source: string;
   /** Text before the first placeholder. */
-  readonly prefix: string;
+  readonly textBefore: string;
   readonly placeholders: readonly { readonly path: PlaceholderPath; readonly textAfter: string }[];
 }
 
@@ -30,10 +30,10 @@ export interface KeyTemplate {
 export function parseTemplate(source: string): KeyTemplate {
   if (typeof source !== 'string') assertKey(source);
   const paths: PlaceholderPath[] = [];
-  let prefix = '';
+  let textBefore = '';
   const textsAfter: string[] = [];
   const appendText = (text: string): void => {
-    if (textsAfter.length === 0) prefix += text;
+    if (textsAfter.length === 0) textBefore += text;
     else textsAfter.push(textsAfter.pop() + text);
   };
   let matchEnd = 0;
@@ -49,8 +49,12 @@ export function parseTemplate(source: string): KeyTemplate {
   // The text after a placeholder marks the end of its value, which may contain `%` escapes.
   if (textsAfter.slice(0, -1).includes('')) throw templateError('two placeholders need something between them', source);
   if (textsAfter.some((text) => text.startsWith('%'))) throw templateError('a "%" cannot follow a placeholder', source);
-  assertKey(paths.length === 0 ? prefix : `${prefix}${textsAfter.join('')}:`);
-  return { source, prefix, placeholders: paths.map((path, index) => ({ path, textAfter: textsAfter[index] ?? '' })) };
+  assertKey(paths.length === 0 ? textBefore : `${textBefore}${textsAfter.join('')}:`);
+  return {
+    source,
+    textBefore,
+    placeholders: paths.map((path, index) => ({ path, textAfter: textsAfter[index] ?? '' })),
+  };
 }
 
 function parsePath(text: string, source: string): PlaceholderPath {

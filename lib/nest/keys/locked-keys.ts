@@ -94,7 +94,7 @@ export class LockedKeys {
  * option `key` that names the placeholder without a usable value.
  */
 export function compileTemplate(
-  { source, prefix, placeholders }: KeyTemplate,
+  { source, textBefore, placeholders }: KeyTemplate,
   methodLabel: string,
   getValueSource: (path: PlaceholderPath) => number | ValueReader,
 ): KeyRenderer<string> {
@@ -104,7 +104,7 @@ export function compileTemplate(
     return { valueSource: getValueSource(path), textAfter, delimiter, label };
   });
   return (args, context) => {
-    let key = prefix;
+    let key = textBefore;
     for (const { valueSource, textAfter, delimiter, label } of parts) {
       const value = typeof valueSource === 'number' ? args[valueSource] : valueSource(args, context);
       key += encodeValue(value, delimiter, label) + textAfter;

@@ -62,11 +62,13 @@ export function getLeadsMethods(prototype: object): readonly LeadsMethod[] {
   return [...new Map(declaredMethods.map((method) => [method.declaration.name, method])).values()];
 }
 
-/** Parses the key as a template of `@Locked`, so that a colon means the same in both decorators. */
+/**
+ * Parses the key as `@Locked` does, where `:name` is a placeholder and an escaped colon is text. Refuses placeholders.
+ */
 function parseKey(key: unknown, label: string): string {
   if (typeof key !== 'string') throw new LockConfigurationError(`the key of @Leads ${label} must be a string`, 'key');
-  const { prefix, placeholders } = parseTemplate(key);
-  if (placeholders.length === 0) return prefix;
+  const { textBefore, placeholders } = parseTemplate(key);
+  if (placeholders.length === 0) return textBefore;
   const reason = 'has placeholders, and nobody calls the method with arguments: write "\\\\:" for a colon';
   throw new LockConfigurationError(`the key "${key}" of @Leads ${label} ${reason}`, 'key');
 }

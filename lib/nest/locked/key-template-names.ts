@@ -62,15 +62,15 @@ export function getFirstWordName(key: string): string {
   return keyClass(key).replace(FIRST_WORD_PATTERN, '$1*');
 }
 
-function getLiteralText({ prefix, placeholders }: KeyTemplate): string {
-  return prefix + placeholders.map(({ textAfter }) => textAfter).join('');
+function getLiteralText({ textBefore, placeholders }: KeyTemplate): string {
+  return textBefore + placeholders.map(({ textAfter }) => textAfter).join('');
 }
 
-function createTemplatePattern({ prefix, placeholders }: KeyTemplate): RegExp {
+function createTemplatePattern({ textBefore, placeholders }: KeyTemplate): RegExp {
   const placeholderSources = placeholders
     .map(({ textAfter }) => VALUE_PATTERN_SOURCE + escapePattern(textAfter))
     .join('');
-  return new RegExp(`^${escapePattern(prefix)}${placeholderSources}$`, 'u');
+  return new RegExp(`^${escapePattern(textBefore)}${placeholderSources}$`, 'u');
 }
 
 function escapePattern(text: string): string {

@@ -4,7 +4,10 @@ import { isObject } from '../../decorators/is-object.js';
 /** Parts of a request that the path of a placeholder may begin with. `data` is the data of a message. */
 export const REQUEST_PARTS: ReadonlySet<string> = new Set(['params', 'query', 'body', 'user', 'data']);
 
-/** Reads a part of the request by its path, or a route parameter or a property of the message by its name alone. */
+/**
+ * Reads what a placeholder names. Over HTTP and GraphQL, `:id` is a route parameter, and `:body.id` a property of a part
+ * of the request. In a message, `:id` and `:data.id` are the same property.
+ */
 export function readRequestValue(context: ExecutionContext, head: string, restOfPath: readonly string[]): unknown {
   switch (context.getType<string>()) {
     case 'http':

@@ -33,7 +33,7 @@ class Script {
 type Question = (dialect: MemcachedDialect) => Promise<unknown>;
 const acquireLease: Question = (dialect) => dialect.acquireLease(LEASE, 100n);
 const incrementCounter: Question = (dialect) => dialect.incrementCounter(NAMES, 100n);
-const replaceItem: Question = (dialect) => dialect.replaceItem(LEASE, '7');
+const replaceAndGetItem: Question = (dialect) => dialect.replaceAndGetItem(LEASE, '7');
 const getItem: Question = (dialect) => dialect.getItem('l');
 const deleteItem: Question = (dialect) => dialect.deleteItem('l', '7');
 const addItem: Question = (dialect) => dialect.addItem('l', 'x', 0);
@@ -43,7 +43,7 @@ for (const _ of wantedOf(['memcached-meta'])) {
     it.each([
       [acquireLease, 'ms l 7 ME T9 O1\r\nme|9|\u00fc\r\nma f N86400 J100 D1 v O2\r\nmg l c t v O3\r\n'],
       [incrementCounter, 'ma f N86400 J100 D1 v O1\r\n'],
-      [replaceItem, 'ms l 7 C7 T9 O1\r\nme|9|\u00fc\r\nmg l c t v O2\r\n'],
+      [replaceAndGetItem, 'ms l 7 C7 T9 O1\r\nme|9|\u00fc\r\nmg l c t v O2\r\n'],
       [getItem, 'mg l c t v O1\r\n'],
       [deleteItem, 'md l C7 O1\r\n'],
       [addItem, 'ms l 1 ME T0 O1\r\nx\r\nmg l c t v O2\r\n'],
@@ -57,9 +57,9 @@ for (const _ of wantedOf(['memcached-meta'])) {
     it.each([
       [acquireLease, 'HD O1\r\nVA 3 O2\r\n101\r\nVA 2 c8 t4 O3\r\nme\r\n', { isAdded: true, token: 101n, item }],
       [acquireLease, 'NS O1\r\nVA 3 O2\r\n101\r\nEN O3\r\n', { isAdded: false, token: 101n, item: null }],
-      [replaceItem, 'HD O1\r\nVA 2 c8 t-1 O2\r\nme\r\n', { ...item, remainingS: Infinity }],
-      [replaceItem, 'EX O1\r\nVA 2 c8 t4 W X O2\r\nme\r\n', item],
-      [replaceItem, 'NF O1\r\nEN\r\n', null],
+      [replaceAndGetItem, 'HD O1\r\nVA 2 c8 t-1 O2\r\nme\r\n', { ...item, remainingS: Infinity }],
+      [replaceAndGetItem, 'EX O1\r\nVA 2 c8 t4 W X O2\r\nme\r\n', item],
+      [replaceAndGetItem, 'NF O1\r\nEN\r\n', null],
       [getItem, 'VA 2 t4 c8 O1\r\nme\r\n', item],
       [deleteItem, 'HD O1\r\n', true],
       [deleteItem, 'EX O1\r\n', false],
@@ -92,7 +92,7 @@ for (const _ of wantedOf(['memcached-classic'])) {
     it.each([
       [acquireLease, 'add l 0 9 7\r\nme|9|\u00fc\r\nincr f 1\r\ngets l f\r\n'],
       [incrementCounter, 'add f 0 86400 3\r\n100\r\nincr f 1\r\ngets f\r\n'],
-      [replaceItem, 'cas l 0 9 7 7\r\nme|9|\u00fc\r\ngets l\r\n'],
+      [replaceAndGetItem, 'cas l 0 9 7 7\r\nme|9|\u00fc\r\ngets l\r\n'],
       [getItem, 'gets l\r\n'],
       [deleteItem, 'cas l 0 -1 0 7\r\n\r\n'],
       [addItem, 'add l 0 0 1\r\nx\r\ngets l\r\n'],
@@ -108,8 +108,8 @@ for (const _ of wantedOf(['memcached-classic'])) {
       [acquireLease, `STORED\r\n101\r\n${ours}${counter}END\r\n`, { isAdded: true, token: 101n, item }],
       [acquireLease, `NOT_STORED\r\n101\r\n${counter}END\r\n`, { isAdded: false, token: 101n, item: null }],
       [incrementCounter, `NOT_STORED\r\n101\r\n${counter}END\r\n`, 101n],
-      [replaceItem, `STORED\r\n${ours}END\r\n`, item],
-      [replaceItem, 'NOT_FOUND\r\nEND\r\n', null],
+      [replaceAndGetItem, `STORED\r\n${ours}END\r\n`, item],
+      [replaceAndGetItem, 'NOT_FOUND\r\nEND\r\n', null],
       [getItem, 'END\r\n', null],
       [deleteItem, 'STORED\r\n', true],
       [deleteItem, 'EXISTS\r\n', false],

@@ -15,7 +15,8 @@ export class FrameReader {
   #chunks: Buffer[] = [];
   #length = 0;
   /**
-   * Number of bytes that the next step needs. Pieces are joined no sooner, so that each byte is copied twice at most.
+   * Number of bytes to wait for: those of a prefix, or of the first message with its prefix. Pieces are joined only
+   * once so many are there, so that each byte is copied twice at most.
    */
   #neededBytes = PREFIX_LENGTH;
 

@@ -44,7 +44,10 @@ export type Step =
   | { readonly put: string; readonly value: string; readonly lease: bigint }
   | { readonly remove: string };
 
-/** Condition of a transaction. A missing key has the revision 0, and so has every key of an empty range. */
+/**
+ * Condition of a transaction. A missing key has the revision 0. With `end`, the condition is about each key from `key`
+ * up to, not including, `end`: `createdAt: 0n` holds where there is none.
+ */
 export type Condition =
   | { readonly key: string; readonly end?: string; readonly createdAt: bigint }
   | { readonly key: string; readonly modifiedAt: bigint };

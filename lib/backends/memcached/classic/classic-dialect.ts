@@ -42,7 +42,7 @@ export class ClassicDialect implements MemcachedDialect {
     return readToken(items, names);
   }
 
-  async replaceItem({ names, value, exptime }: MemcachedLease, cas: string): Promise<StoredItem | null> {
+  async replaceAndGetItem({ names, value, exptime }: MemcachedLease, cas: string): Promise<StoredItem | null> {
     const [, items] = await this.connection.exchange(
       storeCommand(`cas ${names.lease} 0 ${exptime} ${Buffer.byteLength(value)} ${cas}`, value),
       getsCommand(names.lease),

@@ -77,7 +77,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     if (isSharded) this.#declaresKeys = true;
     this.#scripts = queueScripts({ sharded: isSharded, declaresKeys: isSharded });
     // An owner without a key is unknown, or has not released it yet.
-    this.#wakeUps.setUnknownOwnerListener((owner) => {
+    this.#wakeUps.setNonWaiterListener((owner) => {
       const key = this.#keyByQueuedOwner.get(owner);
       if (key !== undefined) this.release(key, owner).catch(() => undefined);
     });

@@ -58,7 +58,7 @@ export class OwnConnection {
 
   /** Milliseconds since the last answer; 0 for SQLite, where no network can forget the connection. */
   get idleMs(): number {
-    return this.settings.database.dialect.runInWriteTransaction ? 0 : systemClock.now() - this.#lastAnswerAt;
+    return this.settings.database.dialect.runStatementSafely ? 0 : systemClock.now() - this.#lastAnswerAt;
   }
 
   /** Opens the connection. Leaves nothing open when it fails, or takes longer than `connectTimeoutMs`. */
@@ -138,7 +138,7 @@ export class OwnConnection {
     if (!this.#isOpen || this.#hasEnded) throw new DatabaseError('the connection is closed', undefined);
     const { requestTimeoutMs, database } = this.settings;
     const { dialect } = database;
-    if (dialect.runInWriteTransaction) return dialect.runInWriteTransaction(this.client, sql, parameters);
+    if (dialect.runStatementSafely) return dialect.runStatementSafely(this.client, sql, parameters);
     const answer =
       this.#canPrepareStatements && dialect.runPrepared
         ? dialect.runPrepared(this.client, sql, parameters)

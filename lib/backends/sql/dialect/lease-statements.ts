@@ -48,7 +48,7 @@ export interface LeaseColumns {
    * Set for a table that older programs use, too. A release deletes the row, because older programs take any row for a
    * lock. Rows without an expiry are those of older programs, and end `abandonedAfterMs` after `updatedAt`.
    */
-  readonly existing: { readonly abandonedAfterMs: number } | undefined;
+  readonly existingTable: { readonly abandonedAfterMs: number } | undefined;
 }
 
 /** Returns the columns of a table that this library created. A release keeps the row and its token, without an owner. */
@@ -61,7 +61,7 @@ export function createOwnColumns(table: string): LeaseColumns {
     token: 'token',
     metadata: 'metadata',
     ...timeColumns,
-    existing: undefined,
+    existingTable: undefined,
   };
 }
 

@@ -23,10 +23,14 @@ export function parseState(row: Record<string, unknown> | undefined): LeaseState
   return { holder: { owner: typeof owner === 'string' ? owner : '', ...fencingToken, ...leftMs, ...parseHolder(row) } };
 }
 
-/** Returns the holder in a row. `stranger` is the owner that an older program wrote, which tells no process id. */
-export function parseHolder({ metadata, stranger, since: sinceMs }: Record<string, unknown>): Holder | undefined {
+/** Returns the holder in a row. `legacy_owner` is the owner that an older program wrote, which tells no process id. */
+export function parseHolder({
+  metadata,
+  legacy_owner: legacyOwner,
+  since: sinceMs,
+}: Record<string, unknown>): Holder | undefined {
   const since = sinceMs !== null && Number.isFinite(Number(sinceMs)) ? new Date(Number(sinceMs)) : undefined;
   const holder = typeof metadata === 'string' ? unpackHolder(metadata, since) : undefined;
-  if (holder || typeof stranger !== 'string') return holder;
-  return { host: stranger, pid: 0, ...(since ? { since } : {}) };
+  if (holder || typeof legacyOwner !== 'string') return holder;
+  return { host: legacyOwner, pid: 0, ...(since ? { since } : {}) };
 }

@@ -20,12 +20,12 @@ export interface SessionLocks {
   readSession(query: Query): Promise<{ readonly id: string; readonly isReadOnly: boolean }>;
   toLockName(scope: string, key: string): string;
   /**
-   * Takes the lock and its owner's mark, if they are free. Resolves to one row: `locked` tells whether this session has the
+   * Takes the lock and the owner lock, if both are free. Resolves to one row: `locked` tells whether this session has the
    * lock now, `metadata` and `since` describe the last holder. Where the server `is_read_only`, the lock is worthless and
-   * the session must end. Other sessions see by the mark which owner has the lock.
+   * the session must end. Other sessions see by the owner lock which owner has the lock.
    */
   tryLock(query: Query, table: string, names: LockNames, keyColumnValue: unknown): ReturnType<Query>;
-  /** Frees the mark first, then the lock, so that a mark never exists without its lock. */
+  /** Frees the owner lock first, then the lock, so that an owner lock never exists without its lock. */
   unlock(query: Query, names: LockNames): Promise<void>;
   /** Resolves to the id of the session that has the lock of this name. */
   findSessionHolding(query: Query, name: string): Promise<string | undefined>;

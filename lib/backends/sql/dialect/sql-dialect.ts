@@ -54,7 +54,7 @@ export interface SqlDialect {
   findMultiPrimaryCluster?(query: Query): Promise<string | undefined>;
   readonly fence: FenceStatements;
   /** Runs one statement instead of the driver, where the driver's own way is not safe. Present on SQLite only. */
-  runInWriteTransaction?(client: unknown, sql: string, values: readonly unknown[]): Awaited<ReturnType<Query>>;
+  runStatementSafely?(client: unknown, sql: string, values: readonly unknown[]): Awaited<ReturnType<Query>>;
   /** Runs one statement as a prepared statement, whose plan the session keeps. */
   runPrepared?(client: unknown, sql: string, values: readonly unknown[]): ReturnType<Query>;
   /** Codes for a statement that the database was too busy for. The statement did nothing and may be repeated. */

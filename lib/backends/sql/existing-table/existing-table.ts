@@ -62,7 +62,7 @@ export function resolveExistingTable(
     expiresAt: dialect.quote(columnNames.expiresAt),
     metadata: dialect.quote(columnNames.metadata),
     updatedAt: columnNames.updatedAt === undefined ? undefined : dialect.quote(columnNames.updatedAt),
-    existing: { abandonedAfterMs },
+    existingTable: { abandonedAfterMs },
   };
   return { name: tableName, columnNames, columns, limits: undefined };
 }

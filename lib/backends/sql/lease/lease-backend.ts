@@ -68,7 +68,7 @@ interface TableParts extends Omit<LeaseTable, 'reapIdleAfterMs'> {
 
 function createOwnTableParts(database: SqlDatabase, options: LeaseBackendOptions): TableParts {
   const { dialect } = database;
-  const { table, assertTableUsable } = resolveLockTable(database, options);
+  const { table, ensureTableUsable } = resolveLockTable(database, options);
   if (options.abandonedAfterMs !== undefined) {
     throw new LockConfigurationError('abandonedAfterMs is for a table of yours: give its columns', 'abandonedAfterMs');
   }
@@ -77,7 +77,7 @@ function createOwnTableParts(database: SqlDatabase, options: LeaseBackendOptions
     table,
     statements: dialect.leases(createOwnColumns(table)),
     claims,
-    onOpen: assertTableUsable,
+    onOpen: ensureTableUsable,
     line: dialect.waitingLine,
   };
 }

@@ -76,7 +76,7 @@ export class QueuedLeaseStore extends SqlLeaseStore {
   }
 
   watchLeases(onChange: (key: string) => void): LeaseWatch {
-    this.#wakeUps.setUnknownOwnerListener((name) => {
+    this.#wakeUps.setNonWaiterListener((name) => {
       const key = this.#heldKeys.get(name);
       if (key !== undefined) onChange(key);
     });

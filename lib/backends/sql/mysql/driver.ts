@@ -18,7 +18,7 @@ export function hasChangedRow([answer]: Answer): boolean {
 }
 
 /** Returns the value of `last_insert_id(…)` in a statement; `undefined` when it changed no row. */
-export function getInsertedId(answer: Answer): bigint | undefined {
+export function getLastInsertId(answer: Answer): bigint | undefined {
   return hasChangedRow(answer) ? BigInt(String(answer[0]?.['insertId'])) : undefined;
 }
 

@@ -2,7 +2,7 @@ import { packMetadata } from '../../../core/index.js';
 import type { KeyRowStatements } from '../dialect/key-row.js';
 import { toStoredBytes } from '../tables/stored-key.js';
 import { NOW, NOW_MICROSECONDS } from './clock.js';
-import { toBytes, getInsertedId } from './driver.js';
+import { toBytes, getLastInsertId } from './driver.js';
 
 export const mysqlKeyRow: KeyRowStatements = {
   toColumnValue: toStoredBytes,
@@ -30,6 +30,6 @@ export const mysqlKeyRow: KeyRowStatements = {
        where lock_key = ?`,
       [toBytes(packMetadata(metadata)), owner === undefined ? null : toBytes(owner), toStoredBytes(key)],
     );
-    return getInsertedId(answer);
+    return getLastInsertId(answer);
   },
 };

@@ -12,16 +12,22 @@ import { KEYS_PER_PAGE, readKeyPages } from '../dialect/key-pages.js';
 import { parseRefusal, parseState } from '../dialect/refusal.js';
 import { fromStoredKey, toStoredBytes } from '../tables/stored-key.js';
 import { MICROSECONDS_FROM_NOW_SQL, NOW, NOW_MICROSECONDS, microsecondsSince1970Sql } from './clock.js';
-import { toBytes, hasChangedRow, getInsertedId } from './driver.js';
+import { toBytes, hasChangedRow, getLastInsertId } from './driver.js';
 
-/** Maximum number of rounds of an attempt. A new round starts when the row was inserted or deleted meanwhile. */
+/**
+ * Maximum number of rounds of one attempt. Another round follows when the row appeared, disappeared or became free
+ * between two statements.
+ */
 const MAX_ROUNDS = 5;
 
-/** Returns the statements on the table. Each is a transaction on one row by its primary key, at any isolation level. */
+/**
+ * Returns the statements on the table. Each SQL statement for one key is a transaction of its own on one row, found by
+ * the key, so that any isolation level will do. Only `keys` and `reap` touch several rows.
+ */
 export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
-  const { table, updatedAt, existing, ...columnNames } = columns;
-  const { textPlaceholder, toKeyValue, nowSql, sinceSql, isOverSql } = existing
-    ? createExistingTableSql(columns, existing.abandonedAfterMs)
+  const { table, updatedAt, existingTable, ...columnNames } = columns;
+  const { textPlaceholder, toKeyValue, nowSql, heldSinceSql, isOverSql } = existingTable
+    ? createExistingTableSql(columns, existingTable.abandonedAfterMs)
     : createOwnTableSql(columns);
   const setUpdatedAtSql = updatedAt === undefined ? '' : `, ${updatedAt} = ${nowSql}`;
   const isOwnRowSql = `${columnNames.key} = ${textPlaceholder} and ${columnNames.owner} = ${textPlaceholder}`;
@@ -36,7 +42,7 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
        where ${columnNames.key} = ${textPlaceholder} and (${columnNames.owner} = ${textPlaceholder} or ${isOverSql})`,
       [ownerBytes, ownerBytes, ttlMs * 1000, toBytes(packMetadata(metadata)), toKeyValue(key), ownerBytes],
     );
-    return getInsertedId(answer);
+    return getLastInsertId(answer);
   };
 
   /**
@@ -49,7 +55,7 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
        values (${textPlaceholder}, ${textPlaceholder}, last_insert_id(${NOW_MICROSECONDS}), ${MICROSECONDS_FROM_NOW_SQL}, ${textPlaceholder} ${updatedAt === undefined ? '' : `, ${nowSql}`})`,
       [toKeyValue(key), toBytes(owner), ttlMs * 1000, toBytes(packMetadata(metadata))],
     );
-    if (!existing) return getInsertedId(answer);
+    if (!existingTable) return getLastInsertId(answer);
     const selectTokenSql = `select cast(${columnNames.token} as char) as token from ${table} where ${isOwnRowSql}`;
     const [row] = await query(selectTokenSql, [toKeyValue(key), toBytes(owner)]);
     return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
@@ -58,29 +64,29 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
   return {
     /** Reads an existing table before it inserts: each insert that conflicts would use up a number of the row's counter. */
     async tryAcquire(query, lease) {
-      let holder: Record<string, unknown> | undefined;
+      let row: Record<string, unknown> | undefined;
       for (let round = 0; round < MAX_ROUNDS; round += 1) {
-        const takenToken = holder || !existing ? await takeRow(query, lease) : undefined;
+        const takenToken = row || !existingTable ? await takeRow(query, lease) : undefined;
         if (takenToken !== undefined) return { acquired: true, fencingToken: takenToken };
-        [holder] = await query(
-          `select ${columnNames.owner} = ${textPlaceholder} or ${isOverSql} as is_free, cast(${columnNames.metadata} as char) as metadata, ${sinceSql} as since,
-             if(${columnNames.expiresAt} is null, cast(${columnNames.owner} as char), null) as stranger,
+        [row] = await query(
+          `select ${columnNames.owner} = ${textPlaceholder} or ${isOverSql} as is_free, cast(${columnNames.metadata} as char) as metadata, ${heldSinceSql} as since,
+             if(${columnNames.expiresAt} is null, cast(${columnNames.owner} as char), null) as legacy_owner,
              greatest(timestampdiff(microsecond, ${NOW}, ${columnNames.expiresAt}) / 1000, 0) as remaining
            from ${table} where ${columnNames.key} = ${textPlaceholder}`,
           [toBytes(lease.owner), toKeyValue(lease.key)],
         );
-        if (holder && Number(holder['is_free']) === 0) return parseRefusal(holder);
-        const insertedToken = holder ? undefined : await insertRow(query, lease);
+        if (row && Number(row['is_free']) === 0) return parseRefusal(row);
+        const insertedToken = row ? undefined : await insertRow(query, lease);
         if (insertedToken !== undefined) return { acquired: true, fencingToken: insertedToken };
       }
       // `insert ignore` reports no error for a row that it did not insert.
-      if (!holder) throw new DatabaseError('the server did not insert a row for the key', undefined);
-      return parseRefusal(holder);
+      if (!row) throw new DatabaseError('the server did not insert a row for the key', undefined);
+      return parseRefusal(row);
     },
 
     async renew(query, { key, owner, ttlMs }) {
       const answer = await query(
-        `update ${table} set ${columnNames.expiresAt} = ${MICROSECONDS_FROM_NOW_SQL} ${existing ? setUpdatedAtSql : ''} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW}`,
+        `update ${table} set ${columnNames.expiresAt} = ${MICROSECONDS_FROM_NOW_SQL} ${existingTable ? setUpdatedAtSql : ''} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW}`,
         [ttlMs * 1000, toKeyValue(key), toBytes(owner)],
       );
       return hasChangedRow(answer);
@@ -89,8 +95,8 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
     async release(query, { key, owner }) {
       const values = [toKeyValue(key), toBytes(owner)];
       const deleteSql = `delete from ${table} where ${isOwnRowSql} and ${columnNames.token} < ${NOW_MICROSECONDS}`;
-      if (existing && hasChangedRow(await query(deleteSql, values))) return true;
-      const clearOwnerSql = existing ? '' : `, ${columnNames.owner} = null, ${columnNames.metadata} = null`;
+      if (existingTable && hasChangedRow(await query(deleteSql, values))) return true;
+      const clearOwnerSql = existingTable ? '' : `, ${columnNames.owner} = null, ${columnNames.metadata} = null`;
       return hasChangedRow(
         await query(
           `update ${table} set ${columnNames.expiresAt} = ${NOW} ${clearOwnerSql} where ${isOwnRowSql}`,
@@ -107,8 +113,8 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
     async look(query, key) {
       const [row] = await query(
         `select cast(${columnNames.owner} as char) as owner, cast(${columnNames.token} as char) as token,
-           cast(${columnNames.metadata} as char) as metadata, ${sinceSql} as since,
-           if(${columnNames.expiresAt} is null, cast(${columnNames.owner} as char), null) as stranger,
+           cast(${columnNames.metadata} as char) as metadata, ${heldSinceSql} as since,
+           if(${columnNames.expiresAt} is null, cast(${columnNames.owner} as char), null) as legacy_owner,
            greatest(timestampdiff(microsecond, ${NOW}, ${columnNames.expiresAt}) / 1000, 0) as remaining
          from ${table} where ${columnNames.key} = ${textPlaceholder} and not (${isOverSql})`,
         [toKeyValue(key)],
@@ -123,7 +129,7 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
       const prefixBytes = toBytes(prefix);
       const readPage = (comparison: string, name: string) =>
         query(selectPageSql(comparison), [toBytes(name), prefixBytes, prefixBytes]);
-      return readKeyPages(prefix, readPage, existing ? (name) => name : fromStoredKey);
+      return readKeyPages(prefix, readPage, existingTable ? (name) => name : fromStoredKey);
     },
 
     /** Reads the keys without locks before it deletes: a `delete` by time alone would lock every row that it passes. */
@@ -142,14 +148,17 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
   };
 }
 
-/** Returns the SQL of a table that this library created: its texts, its times, and the condition for an expired lease. */
+/**
+ * Returns the SQL for a table that this library created: how a text and a key are passed, the current time, the time of
+ * the last grant, and the condition for a lease that is over.
+ */
 function createOwnTableSql({ owner, expiresAt, updatedAt = '' }: LeaseColumns) {
   const isOverSql = `${owner} is null or ${expiresAt} <= ${NOW}`;
   return {
     textPlaceholder: '?',
     toKeyValue: toStoredBytes,
     nowSql: NOW,
-    sinceSql: `${microsecondsSince1970Sql(updatedAt)} / 1000`,
+    heldSinceSql: `${microsecondsSince1970Sql(updatedAt)} / 1000`,
     isOverSql,
   };
 }
@@ -165,7 +174,7 @@ function createExistingTableSql({ expiresAt, updatedAt }: LeaseColumns, abandone
     textPlaceholder: '_utf8mb4 ?',
     toKeyValue: toBytes,
     nowSql: 'current_timestamp(6)',
-    sinceSql: updatedAt === undefined ? 'null' : `unix_timestamp(${updatedAt}) * 1000`,
+    heldSinceSql: updatedAt === undefined ? 'null' : `unix_timestamp(${updatedAt}) * 1000`,
     isOverSql: `coalesce(${expiresAt} <= ${NOW}, ${isAbandonedSql}, false)`,
   };
 }

@@ -6,5 +6,5 @@ export const NOW_MILLISECONDS = `floor(extract(epoch from ${NOW}) * 1000)::bigin
 /** The server's clock in microseconds since 1970, for fencing tokens. */
 export const NOW_MICROSECONDS = `floor(extract(epoch from ${NOW}) * 1000000)::bigint`;
 
-export const inMillisecondsSql = (parameter: string): string =>
+export const millisecondsFromNowSql = (parameter: string): string =>
   `${NOW} + ${parameter}::double precision * interval '1 millisecond'`;

@@ -36,9 +36,9 @@ export function isPostgresClient(client: unknown): client is EventEmitter & Post
 }
 
 /**
- * Returns the driver's options with a listener for the errors of each client. Between the removal of the pool's listener
- * and the return of the client there would be none. A server may end the session just then, and an 'error' without a
- * listener ends the process. The end of the socket reports the loss.
+ * Returns the driver's options with a `verify` that adds a listener for errors to each new client. The pool removes its
+ * own listener before it gives a client to its caller, so that for a moment there would be none. A server may end the
+ * session just then, and an 'error' without a listener ends the process. The end of the socket reports the loss.
  */
 export function addErrorListener(extra: unknown): object {
   const driverOptions: object = typeof extra === 'object' && extra ? extra : {};
@@ -52,8 +52,9 @@ export function addErrorListener(extra: unknown): object {
 }
 
 /**
- * Returns a condition that the session is the one of the handshake. A pooler tells an id of its own in the handshake. The
- * condition is not true for an unknown id.
+ * Returns an SQL condition: the session that runs it is the one that the handshake named. It is not true behind a
+ * pooler, which names an id of its own in the handshake, nor where the id is unknown.
+ * @param parameter the placeholder of the id, such as `$1`
  */
 export const isSameSessionSql = (parameter: string): string => `pg_backend_pid() = ${parameter}::int`;
 export const getHandshakePid = (client: unknown): string | null => getConnectionId(client, 'processID') ?? null;

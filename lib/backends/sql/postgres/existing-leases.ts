@@ -4,7 +4,7 @@ import type { Query } from '../connections/query.js';
 import { type LeaseColumns, type LeaseStatements, listColumnNames } from '../dialect/lease-statements.js';
 import { KEYS_PER_PAGE, readKeyPages } from '../dialect/key-pages.js';
 import { parseRefusal, parseState } from '../dialect/refusal.js';
-import { inMillisecondsSql, NOW, NOW_MICROSECONDS } from './clock.js';
+import { millisecondsFromNowSql, NOW, NOW_MICROSECONDS } from './clock.js';
 
 /**
  * Maximum microseconds between the making of a token and its row. After a longer wait, another holder may have come and
@@ -13,7 +13,7 @@ import { inMillisecondsSql, NOW, NOW_MICROSECONDS } from './clock.js';
 const MAX_TOKEN_AGE_MICROSECONDS = 100;
 
 /** Returns the statements on a table that older programs use, too. */
-export function createExistingLeases(
+export function createStatementsOnExistingTable(
   columns: LeaseColumns,
   abandonedAfterMs: number,
 ): Pick<LeaseStatements, 'tryAcquire' | 'release' | 'look' | 'keys'> {
@@ -42,7 +42,7 @@ export function createExistingLeases(
       const [row] = await query(
         `with granted as (
            insert into ${table} as held (${listColumnNames(columns)})
-           select $1::text, $2::text, ${NOW_MICROSECONDS}, ${inMillisecondsSql('$3')}, $4::text ${updatedAtColumns.map(() => `, ${NOW}`).join('')}
+           select $1::text, $2::text, ${NOW_MICROSECONDS}, ${millisecondsFromNowSql('$3')}, $4::text ${updatedAtColumns.map(() => `, ${NOW}`).join('')}
            where not exists (select from ${table} as other where ${columnNames.key} = $1 and not ${isFreeOrOwnSql('other')})
            on conflict (${columnNames.key}) do update set
              ${columnNames.token} = case when held.${columnNames.owner} = excluded.${columnNames.owner} and held.${columnNames.expiresAt} > ${NOW} then held.${columnNames.token} else greatest(coalesce(held.${columnNames.token}, 0) + 1, excluded.${columnNames.token}) end,
@@ -50,7 +50,7 @@ export function createExistingLeases(
            where ${isFreeOrOwnSql('held')}
            returning ${columnNames.token}, ${NOW_MICROSECONDS} - ${columnNames.token} as late
          )
-         select ${columnNames.token}::text as token, late, null as metadata, null as since, null as remaining, null as stranger from granted
+         select ${columnNames.token}::text as token, late, null as metadata, null as since, null as remaining, null as legacy_owner from granted
          union all
          select null, null, ${columnNames.metadata}, ${sinceSql},
            greatest(extract(epoch from ${columnNames.expiresAt} - ${NOW}) * 1000, 0)::text, case when ${columnNames.expiresAt} is null then ${columnNames.owner} end
@@ -68,7 +68,7 @@ export function createExistingLeases(
       const [row] = await query(
         `select ${columnNames.owner} as owner, ${columnNames.token}::text as token, ${columnNames.metadata} as metadata, ${sinceSql} as since,
            greatest(extract(epoch from ${columnNames.expiresAt} - ${NOW}) * 1000, 0)::text as remaining,
-           case when ${columnNames.expiresAt} is null then ${columnNames.owner} end as stranger
+           case when ${columnNames.expiresAt} is null then ${columnNames.owner} end as legacy_owner
          from ${table} as held where ${columnNames.key} = $1 and not ${hasEndedSql('held')}`,
         [key],
       );

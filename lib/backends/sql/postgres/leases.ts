@@ -3,12 +3,12 @@ import { type LeaseColumns, type LeaseStatements, MAX_REAPED_ROWS } from '../dia
 import { KEYS_PER_PAGE, readKeyPages } from '../dialect/key-pages.js';
 import { parseRefusal, parseState } from '../dialect/refusal.js';
 import { fromStoredText, toStoredText } from '../tables/stored-key.js';
-import { inMillisecondsSql, NOW, NOW_MICROSECONDS } from './clock.js';
-import { createExistingLeases } from './existing-leases.js';
+import { millisecondsFromNowSql, NOW, NOW_MICROSECONDS } from './clock.js';
+import { createStatementsOnExistingTable } from './existing-leases.js';
 import {
   HAND_OVER_TTL_MS,
   handOverSql,
-  isAnyoneSeenSql,
+  isAnyWaiterLiveSql,
   isWaitingSql,
   ownerOfEntrySql,
   selectOwnersInLineSql,
@@ -16,16 +16,18 @@ import {
 } from './waiting-line.js';
 
 export function postgresLeases(columns: LeaseColumns): LeaseStatements {
-  const { table, updatedAt, existing, ...columnNames } = columns;
-  const toKeyValue = existing ? (key: string) => key : toStoredText;
+  const { table, updatedAt, existingTable, ...columnNames } = columns;
+  const toKeyValue = existingTable ? (key: string) => key : toStoredText;
   const isHeldSql = `${columnNames.key} = $1 and ${columnNames.owner} = $2 and ${columnNames.expiresAt} > ${NOW}`;
-  const setUpdatedAtSql = existing && updatedAt !== undefined ? `, ${updatedAt} = ${NOW}` : '';
+  const setUpdatedAtSql = existingTable && updatedAt !== undefined ? `, ${updatedAt} = ${NOW}` : '';
   return {
-    ...(existing ? createExistingLeases(columns, existing.abandonedAfterMs) : createOwnLeases(table)),
+    ...(existingTable
+      ? createStatementsOnExistingTable(columns, existingTable.abandonedAfterMs)
+      : createStatementsOnOwnTable(table)),
 
     async renew(query, { key, owner, ttlMs }) {
       const renewedRows = await query(
-        `update ${table} set ${columnNames.expiresAt} = ${inMillisecondsSql('$3')} ${setUpdatedAtSql} where ${isHeldSql} returning 1`,
+        `update ${table} set ${columnNames.expiresAt} = ${millisecondsFromNowSql('$3')} ${setUpdatedAtSql} where ${isHeldSql} returning 1`,
         [toKeyValue(key), owner, ttlMs],
       );
       return renewedRows.length === 1;
@@ -36,7 +38,7 @@ export function postgresLeases(columns: LeaseColumns): LeaseStatements {
     },
 
     async reap(query, idleMs) {
-      const isIdleSql = `${columnNames.expiresAt} < ${inMillisecondsSql('-$1')}`;
+      const isIdleSql = `${columnNames.expiresAt} < ${millisecondsFromNowSql('-$1')}`;
       const selectIdleKeysSql = `select ${columnNames.key} from ${table} where ${isIdleSql} limit ${MAX_REAPED_ROWS}`;
       const deletedRows = await query(
         `delete from ${table} where ${columnNames.key} in (${selectIdleKeysSql}) and ${isIdleSql} returning 1`,
@@ -47,18 +49,22 @@ export function postgresLeases(columns: LeaseColumns): LeaseStatements {
   };
 }
 
-/** Returns the statements on a table that this library created. Its rows keep the waiters; one without an owner has none. */
-function createOwnLeases(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release' | 'look' | 'keys'> {
-  // A key whose lease has ended goes to a waiter by `joinLine`, unless all waiters were silent for too long.
+/**
+ * Returns the statements on a table that this library created. The row of a key also lists the key's waiters. A row
+ * without an owner never lists any.
+ */
+function createStatementsOnOwnTable(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release' | 'look' | 'keys'> {
+  // Takes a free key only if none of its waiters was seen lately. Otherwise it refuses, and `joinLine` gives the key to
+  // the first of them.
   const takeSql = `with granted as (
       insert into ${table} as held (lock_key, owner, token, expires_at, acquired_at, metadata)
-      values ($1, $2, ${NOW_MICROSECONDS}, ${inMillisecondsSql('$3')}, ${NOW}, $4)
+      values ($1, $2, ${NOW_MICROSECONDS}, ${millisecondsFromNowSql('$3')}, ${NOW}, $4)
       on conflict (lock_key) do update set
         token = case when held.owner = excluded.owner and held.expires_at > ${NOW} then held.token else greatest(held.token + 1, excluded.token) end,
         waiting = case when held.owner = excluded.owner then held.waiting else '{}' end, owner = excluded.owner,
         expires_at = excluded.expires_at, acquired_at = excluded.acquired_at, metadata = excluded.metadata
       where held.owner = excluded.owner
-        or (held.owner is null or held.expires_at <= ${NOW}) and not ${isAnyoneSeenSql('held.waiting')}
+        or (held.owner is null or held.expires_at <= ${NOW}) and not ${isAnyWaiterLiveSql('held.waiting')}
       returning token
     )
     select token::text as token, null as metadata, null as since, null as remaining from granted

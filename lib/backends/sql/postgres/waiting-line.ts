@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LockConfigurationError } from '../../../core/index.js';
 import { getHandshakePid, isSameSessionSql, isPostgresClient } from './driver.js';
-import { inMillisecondsSql, NOW, NOW_MILLISECONDS, NOW_MICROSECONDS } from './clock.js';
+import { millisecondsFromNowSql, NOW, NOW_MILLISECONDS, NOW_MICROSECONDS } from './clock.js';
 import type { WaitingLine } from '../dialect/sql-dialect.js';
 import { toStoredText } from '../tables/stored-key.js';
 import { doubleQuote, unquoteTable } from '../tables/table-name.js';
@@ -33,7 +33,7 @@ export const selectOwnersInLineSql = (waiting: string): string =>
   `array(select ${ENTRY_OWNER_SQL} from unnest(${waiting}) as entry where ${wasSeenWithinSql(MAX_WAITER_SILENCE_MS)})`;
 
 /** Returns a condition that a waiter in line was seen lately. */
-export const isAnyoneSeenSql = (waiting: string): string =>
+export const isAnyWaiterLiveSql = (waiting: string): string =>
   `${millisecondsAgoSql(MAX_WAITER_SILENCE_MS)} < any(${waiting})`;
 
 /** Returns assignments that give a row to the first waiter who was seen lately, for `ttlMs`, or that free it. */
@@ -41,7 +41,7 @@ export const handOverSql = (waiting: string, ttlMs: number): string => `metadata
   (owner, waiting, token, expires_at) = (
     select ${ownerOfEntrySql('line[1]')}, line[2:],
       case when line = '{}' then token else greatest(token + 1, ${NOW_MICROSECONDS}) end,
-      case when line = '{}' then ${NOW} else ${inMillisecondsSql(String(ttlMs))} end
+      case when line = '{}' then ${NOW} else ${millisecondsFromNowSql(String(ttlMs))} end
     from (select array(select entry from unnest(${waiting}) as entry where ${wasSeenWithinSql(MAX_WAITER_SILENCE_MS)})) as seen(line))`;
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

@@ -36,13 +36,13 @@ export function createRowBackend(database: SqlDatabase, options: RowBackendOptio
   const { rowLocks: locks } = dialect;
   const { createTransactionConnection } = database;
   if (!locks || !createTransactionConnection) refuseStrategy('row', `${database.name} locks no single rows`);
-  const { table, assertTableUsable } = resolveLockTable(database, options);
+  const { table, ensureTableUsable } = resolveLockTable(database, options);
   const timeouts = { connectTimeoutMs, connectTimeoutOption: 'connectTimeoutMs' as const, requestTimeoutMs };
   const connectionSettings = { database, ...timeouts };
   const onOpen = async (query: Query): Promise<void> => {
     await locks.prepare?.(query);
     await assertOnePrimary(query, dialect, 'row');
-    await assertTableUsable(query);
+    await ensureTableUsable(query);
   };
   const onLookConnectionOpen = async (query: Query): Promise<void> => locks.prepareIsHeldBy?.(query);
   return () => {

@@ -99,7 +99,7 @@ export class RowLease implements GrantedLease {
     return !this.revoked.aborted;
   }
 
-  /** Sends statements behind the holder's own ones. */
+  /** Sends statements behind the holder's own ones, without a time-out: the caller limits them. */
   get #queryWithoutTimeout(): Query {
     const { query } = this.transaction.driverTransaction;
     return (...statement) => runUnlogged(() => query(...statement));

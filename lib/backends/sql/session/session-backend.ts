@@ -28,10 +28,10 @@ export function createSessionBackend(database: SqlDatabase, options: SessionBack
   const { dialect } = database;
   const locks = dialect.sessionLocks ?? refuseStrategy('session', `${database.name} has no locks of sessions`);
   const ttlMs = locks.keyRow.roundUpTtl(sessionTtlMs);
-  const { table, assertTableUsable } = resolveLockTable(database, options);
+  const { table, ensureTableUsable } = resolveLockTable(database, options);
   const checkTable = async (query: Query): Promise<void> => {
     await assertOnePrimary(query, dialect, 'session');
-    await assertTableUsable(query);
+    await ensureTableUsable(query);
   };
   const settings = { database, locks, ttlMs, table, checkTable };
   const answerTimeoutMs = Math.min(requestTimeoutMs, ttlMs);

@@ -135,7 +135,7 @@ export class SessionLeaseStore implements LeaseStore {
     await this.#currentSession.close();
   }
 
-  /** Resolves to the id of the session that has the owner's mark, and with it the key. */
+  /** Resolves to the id of the session that has the owner lock, and with it the key. */
   async #findSessionHolding(key: string, owner: string): Promise<string | undefined> {
     const session = await this.#getSession();
     return this.settings.locks.findSessionHolding(session.query, session.getLockNames(key, owner).ownerLock);

@@ -42,7 +42,7 @@ export const sqliteDialect: SqlDialect = {
   },
 
   fence: sqliteFence,
-  runInWriteTransaction,
+  runStatementSafely: runInWriteTransaction,
   busyCodes: /^SQLITE_(BUSY|LOCKED)/u,
   tableErrorCodes: /^SQLITE_ERROR$/u,
   leases: sqliteLeases,

@@ -20,9 +20,9 @@ export interface SqliteDatabase {
 }
 
 /**
- * Runs a statement in a transaction that has taken the write lock by `exec`. libsql 0.5 leaves a prepared statement
- * unfinished when another process has the lock. The connection then keeps the write lock of its next write, and all
- * other processes wait forever. The driver is synchronous, so no other statement runs between the steps.
+ * Runs a statement that writes in a transaction that has taken the write lock by `exec`. libsql 0.5 leaves a prepared
+ * statement unfinished when another process has the lock. The connection then keeps the write lock of its next write,
+ * and all other processes wait forever. The driver is synchronous, so no other statement runs between the steps.
  */
 export function runInWriteTransaction(client: unknown, sql: string, values: readonly unknown[]): Rows {
   const database = asSqliteDatabase(client);

@@ -12,10 +12,10 @@ const CLOCK_TICK_MS = 1;
 const MAX_CLOCK_TICKS = 3;
 
 export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
-  const { table, updatedAt, existing, ...columnNames } = columns;
+  const { table, updatedAt, existingTable, ...columnNames } = columns;
   const isOwnRowSql = `${columnNames.key} = ? and ${columnNames.owner} = ?`;
-  const { nowSql, sinceSql, isOverSql } = existing
-    ? createExistingTableSql(columns, existing.abandonedAfterMs)
+  const { nowSql, sinceSql, isOverSql } = existingTable
+    ? createExistingTableSql(columns, existingTable.abandonedAfterMs)
     : createOwnTableSql(columns);
   const updatedAtColumns = updatedAt === undefined ? [] : [updatedAt];
   let lastReapedKey = '';
@@ -36,7 +36,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
       const token = granted?.['token'];
       if (typeof token === 'string') return { acquired: true, fencingToken: BigInt(token) };
       const [row] = await query(
-        `select ${columnNames.metadata} as metadata, iif(${columnNames.expiresAt} is null, ${columnNames.owner}, null) as stranger,
+        `select ${columnNames.metadata} as metadata, iif(${columnNames.expiresAt} is null, ${columnNames.owner}, null) as legacy_owner,
            max(${columnNames.expiresAt} - ${NOW_MILLISECONDS}, 0) as remaining, ${sinceSql} as since
          from ${table} where ${columnNames.key} = ?`,
         [key],
@@ -45,7 +45,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
     },
 
     async renew(query, { key, owner, ttlMs }) {
-      const setUpdatedAtSql = existing ? updatedAtColumns.map((column) => `, ${column} = ${nowSql}`).join('') : '';
+      const setUpdatedAtSql = existingTable ? updatedAtColumns.map((column) => `, ${column} = ${nowSql}`).join('') : '';
       const renewedRows = await query(
         `update ${table} set ${columnNames.expiresAt} = ${NOW_MILLISECONDS} + ? ${setUpdatedAtSql} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW_MILLISECONDS} returning 1`,
         [ttlMs, key, owner],
@@ -55,7 +55,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
 
     /** Deletes a row only after the clock has passed its token: the next token could otherwise be the same one again. */
     async release(query, { key, owner }) {
-      for (let tick = 0; tick < (existing ? MAX_CLOCK_TICKS : 0); tick += 1) {
+      for (let tick = 0; tick < (existingTable ? MAX_CLOCK_TICKS : 0); tick += 1) {
         const deletedRows = await query(
           `delete from ${table} where ${isOwnRowSql} and ${columnNames.token} < ${NOW_MILLISECONDS} * 1000 returning 1`,
           [key, owner],
@@ -65,7 +65,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
         if (!row) return false;
         await pause(systemClock, CLOCK_TICK_MS);
       }
-      const clearOwnerSql = existing ? '' : `, ${columnNames.owner} = null, ${columnNames.metadata} = null`;
+      const clearOwnerSql = existingTable ? '' : `, ${columnNames.owner} = null, ${columnNames.metadata} = null`;
       const freedRows = await query(
         `update ${table} set ${columnNames.expiresAt} = ${NOW_MILLISECONDS} ${clearOwnerSql} where ${isOwnRowSql} returning 1`,
         [key, owner],
@@ -84,7 +84,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
     async look(query, key) {
       const [row] = await query(
         `select ${columnNames.owner} as owner, cast(${columnNames.token} as text) as token, ${columnNames.metadata} as metadata, ${sinceSql} as since,
-           iif(${columnNames.expiresAt} is null, ${columnNames.owner}, null) as stranger, max(${columnNames.expiresAt} - ${NOW_MILLISECONDS}, 0) as remaining
+           iif(${columnNames.expiresAt} is null, ${columnNames.owner}, null) as legacy_owner, max(${columnNames.expiresAt} - ${NOW_MILLISECONDS}, 0) as remaining
          from ${table} as held where ${columnNames.key} = ? and not (${isOverSql('held')})`,
         [key],
       );

@@ -42,15 +42,15 @@ export function createTableSql(dialect: SqlDialect, table: string, kind: TableKi
   return `create table if not exists ${table} (${columns.join(', ')})${dialect.tableOptions[kind]}`;
 }
 
-/** Returns the table that the options name, and a function that checks that the table exists and has the right columns. */
+/** Returns the table that the options name, and a function that checks it. With `synchronize`, it creates a missing one. */
 export function resolveLockTable(
   tableContext: TableContext,
   { tableName = DEFAULT_LOCK_TABLE, synchronize }: CommonOptions,
 ) {
   const table = quoteTable(tableContext, tableName);
-  const assertTableUsable = (query: Query): Promise<void> =>
+  const ensureTableUsable = (query: Query): Promise<void> =>
     checkLockTable(query, tableContext, table, synchronize === true);
-  return { table, assertTableUsable };
+  return { table, ensureTableUsable };
 }
 
 /** @throws LockConfigurationError when locks of one server do not exclude the holders on others */

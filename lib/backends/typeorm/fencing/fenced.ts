@@ -64,8 +64,8 @@ export async function fenced<T>(
 }
 
 /**
- * Raises the fence, then calls `onBegin`, then runs the work. Without `onBegin`, the application itself has begun the
- * transaction.
+ * Raises the fence, then calls `onBegin`, then runs the work. Without `onBegin`, the transaction was begun before: by
+ * the application, or by an outer `fenced()`.
  */
 async function runBehindFence<T>(
   fence: FencedTransaction,

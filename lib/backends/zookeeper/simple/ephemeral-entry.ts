@@ -53,7 +53,9 @@ export class EphemeralEntry extends QueueEntry {
     }
   }
 
-  /** Deletes the owner's znode, and no other. Reads it first, because the next holder's znode has the same path. */
+  /**
+   * Deletes the znode if it is still the owner's. Reads it first, because the next holder's znode has the same path.
+   */
   override release(): Promise<boolean> {
     this.isCreationInDoubt ||= this.znode !== undefined;
     return super.release();
