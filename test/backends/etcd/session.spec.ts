@@ -182,7 +182,7 @@ wantedOf(['etcd']).forEach(() =>
       const backend = world.backend({ sessionTtlMs: 1_000 });
       const lease = await win(backend, 'forgotten');
       const kept = await win(backend, 'kept');
-      const renewing = setInterval(() => void kept.renew(), 200);
+      const renewing = setInterval(() => void kept.renew().catch(() => undefined), 200);
       try {
         const [place] = await world.places('forgotten');
         await eventually(async () => expect(await world.places('forgotten')).toEqual([]));
