@@ -17,6 +17,9 @@ export const CHOICES = BACKEND_NAMES.filter((name) => name !== 'memory' && !/-(?
  */
 const SHORT_LIVED = ['--no-opt', '--min-semi-space-size=16'];
 
+/** The variable that says where the newest servers are, in a run with them. */
+const NEWER_SERVERS = Object.fromEntries(Object.entries(process.env).filter(([name]) => name === 'LOCK_NEWER_SERVERS'));
+
 export interface Outcome {
   readonly code: unknown;
   readonly stdout: string;
@@ -41,7 +44,7 @@ export class Stampedes implements AsyncDisposable {
 
   start(args: readonly string[], env: Readonly<Record<string, string>> = {}): ChildProcess {
     const child = spawn(process.execPath, [...SHORT_LIVED, this.sample.stampede, ...args], {
-      env: { PATH: process.env['PATH'], TMPDIR: this.directory, ...env },
+      env: { PATH: process.env['PATH'], ...NEWER_SERVERS, TMPDIR: this.directory, ...env },
     });
     this.#running.add(child);
     child.once('exit', () => this.#running.delete(child));

@@ -26,8 +26,8 @@ export type QueuePosition =
 export type Wake = (() => void) | undefined;
 
 /**
- * Entry of an owner in the queue of a key: its znode within one session, which may not exist yet, or not be known to
- * exist.
+ * Entry of an owner in the queue of a key: its znode within one session. The znode may not exist yet, or not be known
+ * to exist.
  */
 export abstract class QueueEntry {
   protected znode: OwnZnode | undefined;

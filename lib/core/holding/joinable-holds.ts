@@ -48,7 +48,7 @@ export class JoinableHolds {
 
 /**
  * Returns whether a caller may join `hold`, which keeps the options of its first caller. Hence both must want the same
- * request, and the options of neither may end the hold before its release or keep the key closed after it.
+ * request. The options of neither may end the hold before its release, or keep the key closed after it.
  */
 function canJoin(hold: Hold, options: ResolvedOptions): boolean {
   const endsOnlyByRelease = ({ watchdog, maxHoldMs, minHoldMs }: ResolvedOptions): boolean =>

@@ -78,8 +78,8 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
   }
 
   /**
-   * Returns whether this refusal can be the answer at once: the caller makes one attempt only, the store has asked its
-   * server, and no queue entry is left to release.
+   * Returns whether this refusal can be the answer at once. The caller then makes one attempt only, the store has asked
+   * its server, and no queue entry is left to release.
    */
   isFinalRefusal({ obstacle, staysInLine }: RefusedLease): boolean {
     return this.isSingleAttempt && !obstacle && staysInLine !== true && this.request.inheritsQueueEntry !== true;

@@ -15,8 +15,8 @@ import {
 import type { LockHandle } from '../../core/index.js';
 
 /**
- * Runs the work under the locks. Resolves to the Observable that ends the stream: an empty one after the work, or the
- * values of `onBusy` where others keep the locks and the work did not run.
+ * Runs the work under the locks. Resolves to the Observable that ends the stream. It is an empty one after the work, or
+ * has the values of `onBusy` where the work did not run.
  */
 export type RunLocked = (
   work: (locks: readonly LockHandle[]) => Promise<void>,

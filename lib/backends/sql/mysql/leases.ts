@@ -21,8 +21,8 @@ import { toBytes, hasChangedRow, getLastInsertId } from './driver.js';
 const MAX_ROUNDS = 5;
 
 /**
- * Returns the statements on the table. Each SQL statement for one key is a transaction of its own on one row, found by
- * the key, so that any isolation level will do. Only `keys` and `reap` touch several rows.
+ * Returns the statements on the table. Each SQL statement for one key is a transaction of its own on one row. Hence any
+ * isolation level will do. Only `keys` and `reap` touch several rows.
  */
 export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
   const { table, updatedAt, existingTable, ...columnNames } = columns;
@@ -149,8 +149,8 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
 }
 
 /**
- * Returns the SQL for a table that this library created: how a text and a key are passed, the current time, the time of
- * the last grant, and the condition for a lease that is over.
+ * Returns the SQL for a table that this library created. It tells how a text and a key are passed, the present time,
+ * the time of the last grant, and which leases are over.
  */
 function createOwnTableSql({ owner, expiresAt, updatedAt = '' }: LeaseColumns) {
   const isOverSql = `${owner} is null or ${expiresAt} <= ${NOW}`;
