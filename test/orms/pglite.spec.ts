@@ -33,7 +33,9 @@ describe('PGlite', () => {
       waitReady,
       query: (sql: string, values?: unknown[]) => waitReady.then(() => pglite.query(sql, values)),
     };
-    const service = new LockService(postgres({ pglite: starting, synchronize: true, patienceMs: 0 }));
+    const service = new LockService(
+      postgres({ pglite: starting, synchronize: true, patienceMs: 0, requestTimeoutMs: 300 }),
+    );
     await expect(service.withLock('sale', () => 'in')).resolves.toBe('in');
     await service.close();
   });
