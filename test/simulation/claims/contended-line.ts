@@ -10,7 +10,7 @@ const PATIENCE = 500;
 const METADATA = { host: 'somewhere', pid: 1 };
 const KEYS = [['', '~s'], ['', '~1-2', '~2-2'], ['~1-3', '~2-3'], ['']];
 
-/** What goes wrong where several processes change one line at once, and ask again after each failure. */
+/** Returns the first mistake where several processes change one line at once, and ask again after each failure. */
 export async function wrongUnderContention({ ClaimLeases }: Pick<typeof Core, 'ClaimLeases'>, seed: number) {
   const random = new Random(seed + 1);
   const cell = new ContendedCell(random, random.oneOf([0, 0.1, 0.3]));

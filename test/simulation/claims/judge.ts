@@ -11,12 +11,12 @@ export interface Likeness {
   readonly whileOpen: boolean;
 }
 
-/** Of a line that lets nobody in before it asks: never. */
+/** Likeness of a line that lets nobody in before it asks: it may never differ. */
 export const EVERYWHERE: Likeness = { ofMixedLimits: true, whileSilent: true, whileOpen: true };
 
 const names = (holdings: readonly Holding[]): string[] => holdings.map(({ owner }) => owner).toSorted();
 
-/** What is wrong with what a placement showed after each moment. `undefined`: nothing. */
+/** Returns the first mistake in what a placement showed after each moment. `undefined`: there is none. */
 export function judge(schedule: Schedule, sights: readonly Sight[], likeness: Likeness): string | undefined {
   const tokens = new Map<string, bigint>();
   let before: readonly Holding[] = [];
@@ -54,7 +54,7 @@ function tooMany({ holdings }: Sight): string | undefined {
   return isOver || isShared ? `too many have the key: ${names(holdings).join(' ')}` : undefined;
 }
 
-/** Whoever is let in by what another one does is told. */
+/** Returns a mistake when an owner was let in by what another one does, and was not told. */
 function untold({ step }: Moment, { holdings, wasTold }: Sight, before: readonly Holding[]): string | undefined {
   if (step.does !== 'ask' && step.does !== 'release') return undefined;
   const known = new Set(names(before)).add(step.owner);

@@ -3,7 +3,7 @@ import type { LineModel, World } from './line-model.js';
 
 const isInside = ({ token }: LineEntry): boolean => token !== undefined;
 
-/** What is wrong in this world. `undefined`: nothing. */
+/** Returns the first mistake in this world. `undefined`: there is none. */
 export function wrongIn(model: LineModel, world: World): string | undefined {
   return tooMany(model, world) ?? sleeper(model, world) ?? overtaken(model, world);
 }
@@ -19,7 +19,7 @@ function tooMany(model: LineModel, world: World): string | undefined {
   return kinds.length > 1 && kinds.some(({ suffix }) => suffix === '') ? 'who wants all is not alone' : undefined;
 }
 
-/** Whoever fits has the key, or has been told, or asks by now. */
+/** Returns a mistake when an owner who fits does not have the key, has not been told, and does not ask by now. */
 function sleeper(model: LineModel, world: World): string | undefined {
   const line = model.living(world);
   const at = line.findIndex((entry, i) => {
@@ -41,7 +41,10 @@ function overtaken(model: LineModel, world: World): string | undefined {
   return later && `${later.owner} has overtaken ${line[blocked]?.owner}`;
 }
 
-/** What is wrong with the last step: nobody changes what is another's, and each grant has a greater token than all before it. */
+/**
+ * Returns the mistake of the last step: it changed what is another's, or granted a token that is not greater than all
+ * before it.
+ */
 export function wrongStep(model: LineModel, world: World): string | undefined {
   const { from } = world;
   if (!from) return undefined;

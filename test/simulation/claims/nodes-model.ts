@@ -1,7 +1,7 @@
 import type * as Core from 'nestjs-distributed-lock/core';
 import { type Claim, MAX_PERMITS, type Obstacle } from 'nestjs-distributed-lock/core';
 
-/** What the core says of a line of nodes: ours, or a mutant of it. */
+/** The core's rule for a line of nodes, or that of a mutant. */
 export type NodesRule = Pick<typeof Core, 'canAwaitGrant' | 'obstacleOf'>;
 
 export interface NodesBounds {
