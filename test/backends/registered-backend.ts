@@ -40,6 +40,7 @@ export type FaultName =
   | 'idle-in-line'
   | 'jobs'
   | 'leaders'
+  | 'lost-grant'
   | 'network'
   | 'order'
   | 'order-of-slow-sessions'

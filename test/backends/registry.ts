@@ -37,7 +37,7 @@ const POSTGRES_ROW = {
 } as const;
 const POSTGRES_SESSION = {
   sessions: true,
-  faults: [...SQL, 'idle-in-line'],
+  faults: [...SQL, 'idle-in-line', 'lost-grant'],
   costs: SESSION,
   wire: { acquire: 'pg_try_advisory_lock', release: 'pg_advisory_unlock' },
   leaseStore: true,
@@ -51,7 +51,7 @@ const MYSQL_LEASE = {
 const MYSQL_ROW = { faults: SQL, costs: { ...ROW, release: 3 }, wire: rowWire('`'), leaseStore: true } as const;
 const MYSQL_SESSION = {
   sessions: true,
-  faults: [...SQL, 'idle-in-line'],
+  faults: [...SQL, 'idle-in-line', 'lost-grant'],
   costs: SESSION,
   wire: { acquire: 'get_lock', release: 'release_lock' },
 } as const;

@@ -9,7 +9,7 @@ import { costs } from './costs.js';
 import type { FaultTheme } from './fault-theme.js';
 import { fence } from './fence.js';
 import { histories, historiesOfKills, historiesOfShares } from './history.js';
-import { idle, idleInLine } from './idle.js';
+import { idle, idleInLine, lostGrant } from './idle.js';
 import { jobs } from './jobs.js';
 import { leaders } from './leaders.js';
 import { network } from './network.js';
@@ -29,6 +29,7 @@ const THEMES: Readonly<Record<Exclude<FaultName, 'hammer'>, FaultTheme>> = {
   'history-of-shares': historiesOfShares,
   idle,
   'idle-in-line': idleInLine,
+  'lost-grant': lostGrant,
   jobs,
   leaders,
   network,

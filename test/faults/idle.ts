@@ -4,7 +4,8 @@ import type { Contract } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
 import { ProxiedBackend } from './proxied-backend.js';
 import type { Suite } from '../conformance/suite.js';
-import type { BackendName } from '../backends/registry.js';
+import { type BackendName, registered } from '../backends/registry.js';
+import type { FaultProxy } from '../support/fault-proxy.js';
 import type { FaultTheme } from './fault-theme.js';
 
 /** For no lease, and no session, to end meanwhile: what a waiter gets, it gets because it noticed. */
@@ -24,6 +25,8 @@ const SLOW_MS = 4_500;
 const title = 'a connection that the network forgot';
 
 export const idleInLine: FaultTheme = { title, sessionTtlMs: TTL_MS, declare: whoWaits };
+
+export const lostGrant: FaultTheme = { title, sessionTtlMs: TTL_MS, declare: whoWasGranted };
 
 export const idle: FaultTheme = { title, sessionTtlMs: 10_000, declare: whoDoesNotWait };
 
@@ -46,6 +49,40 @@ function whoWaits({ it }: Suite, name: BackendName): void {
     expect(tookMs).toBeLessThan(NOTICED_WITHIN_MS);
     await next.release();
     await expectWell(service, details);
+  });
+}
+
+/** The grant that nobody heard of is the server's: without help it would keep the key until the end of the session. */
+function whoWasGranted({ it }: Suite, name: BackendName): void {
+  it('who waits gets a key that was granted on the forgotten connection', async (contract) => {
+    const { wire } = registered(name);
+    if (!wire) throw new Error('the registry says nothing of its requests');
+    await using world = await ProxiedBackend.start(contract);
+    const key = contract.key();
+    const service = await world.proxied(key, { defaults: { ttlMs: TTL_MS } });
+    const lock = await (await contract.service()).acquire(key, { ttlMs: TTL_MS });
+    const waiting = service.acquire(key, { waitMs: 25_000 });
+    world.proxy.pause('up');
+    await sendOf(world.proxy, wire.acquire);
+    await lock.release();
+    const forgotten = world.proxy.forgetAfter(wire.acquire);
+    const freeSince = performance.now();
+    world.proxy.resume();
+    await forgotten;
+    const next = await waiting;
+    expect(performance.now() - freeSince).toBeLessThan(NOTICED_WITHIN_MS);
+    expect(next).toMatchObject({ isHeld: true });
+    await next.release();
+  });
+}
+
+function sendOf(proxy: FaultProxy, request: string): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = proxy.onRequest((chunk) => {
+      if (!chunk.includes(request)) return;
+      stop();
+      resolve();
+    });
   });
 }
 

@@ -97,6 +97,14 @@ export class FaultProxy {
     for (const link of this.#links) link.forget();
   }
 
+  /** The next request that matches reaches the server, and its connection is forgotten then. Resolves at that moment. */
+  forgetAfter(pattern: string | RegExp): Promise<void> {
+    return this.#armForRequest(pattern, (link, chunk) => {
+      link.write('up', chunk);
+      return Promise.resolve(link.forget());
+    });
+  }
+
   /** Resets every connection on both sides. */
   reset(): void {
     for (const link of this.#links) link.reset();

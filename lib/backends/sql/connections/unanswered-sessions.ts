@@ -39,6 +39,11 @@ export class UnansweredSessions {
       if (this.#sessionsByKey.size > MAX_KEYS) this.#sessionsByKey.delete(oldest);
   }
 
+  /** Whether a session is remembered for the key. */
+  has(key: string): boolean {
+    return this.#sessionsByKey.has(key);
+  }
+
   /**
    * Checks a refusal of the key. Forgets the sessions of the key once none of them carries out a statement any more.
    * @throws TimeoutError when one of the sessions still carries out its statement

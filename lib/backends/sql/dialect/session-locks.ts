@@ -27,8 +27,11 @@ export interface SessionLocks {
   tryLock(query: Query, table: string, names: LockNames, keyColumnValue: unknown): ReturnType<Query>;
   /** Frees the owner lock first, then the lock, so that an owner lock never exists without its lock. */
   unlock(query: Query, names: LockNames): Promise<void>;
-  /** Resolves to the id of the session that has the lock of this name. */
-  findSessionHolding(query: Query, name: string): Promise<string | undefined>;
-  /** Returns the statement by which an operator ends a session. */
+  /**
+   * Resolves to the id of the session that has both locks at one moment. A server that ends a session frees one lock after
+   * the other, so that a single lock proves nothing.
+   */
+  findSessionHolding(query: Query, names: LockNames): Promise<string | undefined>;
+  /** Returns the statement that ends a session. Each role may end its own sessions. */
   terminateSessionSql(sessionId: string): string;
 }

@@ -42,9 +42,11 @@ export const mysqlSessionLocks: SessionLocks = {
     await query('select release_lock(?), release_lock(?)', [ownerLock, lock]);
   },
 
-  async findSessionHolding(query, name) {
-    const [row] = await query('select is_used_lock(?) as id', [name]);
-    return (row?.['id'] ?? null) === null ? undefined : String(row?.['id']);
+  /** Reads the owner lock first: a session that has the lock after that had not ended by then. */
+  async findSessionHolding(query, { lock, ownerLock }) {
+    const [row] = await query('select is_used_lock(?) as owner_id, is_used_lock(?) as id', [ownerLock, lock]);
+    const [id, ownerId] = [String(row?.['id']), String(row?.['owner_id'])];
+    return id === ownerId && id !== 'null' ? id : undefined;
   },
   terminateSessionSql: (id) => `kill ${id}`,
 };

@@ -9,6 +9,7 @@ import { READ_ONLY_CONDITION } from './read-only.js';
 import { postgresServerSessions } from './server-sessions.js';
 import type { OwnedKey } from '../dialect/lease-statements.js';
 import { type RowLocks, SAVEPOINT } from '../dialect/row-locks.js';
+import type { LockNames } from '../dialect/session-locks.js';
 
 /** Column with the session's id. The id of the handshake would be that of a pooler that lends sessions for transactions. */
 const SESSION_ID_SQL = 'pg_backend_pid()::text as session_id';
@@ -66,7 +67,8 @@ export const postgresRowLocks: RowLocks = {
 
   async recordHolder(query, table, lock, metadata) {
     const token = await postgresKeyRow.raise(query, table, lock.key, metadata);
-    await query(`select pg_advisory_xact_lock(${getOwnerLockId(table, lock)}); savepoint ${SAVEPOINT}`, []);
+    const locksSql = Object.values(getHolderLocks(table, lock)).map((id) => `pg_advisory_xact_lock(${id})`);
+    await query(`select ${locksSql.join(', ')}; savepoint ${SAVEPOINT}`, []);
     return token;
   },
   async undoWrites(query) {
@@ -74,7 +76,7 @@ export const postgresRowLocks: RowLocks = {
   },
 
   isHeldBy: async (query, table, lock) =>
-    (await postgresSessionLocks.findSessionHolding(query, String(getOwnerLockId(table, lock)))) !== undefined,
+    (await postgresSessionLocks.findSessionHolding(query, getHolderLocks(table, lock))) !== undefined,
 
   heldCodes: /^55P03$/u,
   busyCodes: /^(40001|40P01)$/u,
@@ -100,9 +102,11 @@ function waitForRowSql(table: string): string {
 }
 
 /**
- * Returns the id of an advisory lock that marks the transaction of an owner and ends with it. Other sessions see this lock,
- * while they cannot see who has locked a row.
+ * Returns the advisory locks that a holder has until its transaction ends. Other sessions see them, while they cannot see who
+ * has locked a row. The server frees the row of a dead holder a moment before these locks. The next holder therefore waits
+ * for the `lock` of the key, and whoever has both is the holder.
  */
-function getOwnerLockId(table: string, { key, owner }: OwnedKey): bigint {
-  return getAdvisoryLockId(`row\0${table}\0${owner}`, key);
+function getHolderLocks(table: string, { key, owner }: OwnedKey): LockNames {
+  const toId = (scope: string): string => String(getAdvisoryLockId(`row\0${table}\0${scope}`, key));
+  return { lock: toId(''), ownerLock: toId(owner) };
 }

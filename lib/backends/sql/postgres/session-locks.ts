@@ -41,14 +41,16 @@ export const postgresSessionLocks: SessionLocks = {
     await query('select pg_advisory_unlock($1::bigint), pg_advisory_unlock($2::bigint)', [ownerLock, lock]);
   },
 
-  async findSessionHolding(query, name) {
-    const [lock] = await query(
+  /** Reads both locks at once, because `pg_locks` shows all locks of one moment. */
+  async findSessionHolding(query, { lock, ownerLock }) {
+    const [session] = await query(
       `select pid from pg_locks where locktype = 'advisory' and objsubid = 1 and granted
          and database = (select oid from pg_database where datname = current_database())
-         and classid::bigint = ($1::bigint >> 32) & 4294967295 and objid::bigint = $1::bigint & 4294967295`,
-      [name],
+         and ((classid::bigint << 32) | objid::bigint) in ($1::bigint, $2::bigint)
+       group by pid having count(*) = 2`,
+      [lock, ownerLock],
     );
-    return lock && String(lock['pid']);
+    return session && String(session['pid']);
   },
   terminateSessionSql: (id) => `select pg_terminate_backend(${id})`,
 };

@@ -1,10 +1,13 @@
 import { setMaxListeners } from 'node:events';
-import { LockConfigurationError, systemClock } from '../../../core/index.js';
+import { LockConfigurationError, pause, systemClock } from '../../../core/index.js';
 import { type DatabaseError, isConnectionGone, createSwitchOverError } from '../connections/database-error.js';
 import { OwnConnection } from '../connections/own-connection.js';
 import type { Query } from '../connections/query.js';
 import type { SqlDatabase } from '../connections/sql-database.js';
 import type { LockNames, SessionLocks } from '../dialect/session-locks.js';
+
+/** Milliseconds between two checks whether the server has ended a session. */
+const END_CHECK_MS = 5;
 
 export interface SessionSettings {
   readonly database: SqlDatabase;
@@ -59,6 +62,20 @@ export class LockSession {
   getLockNames(key: string, owner: string): LockNames {
     const { locks } = this.settings;
     return { lock: locks.toLockName(this.#scope, key), ownerLock: locks.toLockName(`${this.#scope}\0${owner}`, key) };
+  }
+
+  /** Resolves to the id of the session on the server that has the key for the owner. */
+  findSessionHolding(key: string, owner: string): Promise<string | undefined> {
+    return this.settings.locks.findSessionHolding(this.query, this.getLockNames(key, owner));
+  }
+
+  /** Ends a lost session of this process that has the key for the owner. Resolves once it is gone, to false if there is none. */
+  async endSessionHolding(key: string, owner: string): Promise<boolean> {
+    const id = await this.findSessionHolding(key, owner);
+    if (id === undefined || id === this.#id) return false;
+    await this.query(this.settings.locks.terminateSessionSql(id), []);
+    while ((await this.findSessionHolding(key, owner)) === id) await pause(systemClock, END_CHECK_MS);
+    return true;
   }
 
   /** Sends statements one after the other, because newer drivers do not queue them. */

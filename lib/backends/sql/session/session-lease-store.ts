@@ -95,7 +95,7 @@ export class SessionLeaseStore implements LeaseStore {
 
   async release(key: string, owner: string): Promise<boolean> {
     const reservation = this.#reservations.get(key);
-    if (reservation?.owner !== owner) return false;
+    if (reservation?.owner !== owner) return this.#reportInTime(() => this.#endUnansweredSession(key, owner));
     const { acquired } = await this.#runInTime(() => reservation.attempt.catch(() => ({ acquired: false })));
     if (!acquired || this.#reservations.get(key) !== reservation) return false;
     return this.#reportInTime(async () => {
@@ -106,15 +106,18 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   isHeldBy(key: string, owner: string): Promise<boolean> {
-    return this.#reportInTime(async () => (await this.#findSessionHolding(key, owner)) !== undefined);
+    return this.#reportInTime(async () => {
+      const session = await this.#getSession();
+      return (await session.findSessionHolding(key, owner)) !== undefined;
+    });
   }
 
   look(key: string): Promise<LeaseState> {
     return this.#reportInTime(async () => {
-      const { query } = await this.#getSession();
-      const [row] = await this.settings.locks.keyRow.read(query, this.settings.table, key);
+      const session = await this.#getSession();
+      const [row] = await this.settings.locks.keyRow.read(session.query, this.settings.table, key);
       const owner = row?.['owner'];
-      return typeof owner === 'string' && (await this.#findSessionHolding(key, owner)) !== undefined
+      return typeof owner === 'string' && (await session.findSessionHolding(key, owner)) !== undefined
         ? parseState(row)
         : {};
     });
@@ -123,7 +126,8 @@ export class SessionLeaseStore implements LeaseStore {
   /** Rejects with the statement that ends the session: all locks of the process end with it, which a person must decide. */
   evict(key: string, owner: string): Promise<boolean> {
     return this.#reportInTime(async () => {
-      const id = await this.#findSessionHolding(key, owner);
+      const session = await this.#getSession();
+      const id = await session.findSessionHolding(key, owner);
       if (id === undefined) return false;
       const message = `${this.name} cannot evict, for all locks of a process end with its session`;
       throw new LockConfigurationError(`${message}: ${this.settings.locks.terminateSessionSql(id)}`, 'strategy', key);
@@ -135,10 +139,15 @@ export class SessionLeaseStore implements LeaseStore {
     await this.#currentSession.close();
   }
 
-  /** Resolves to the id of the session that has the owner lock, and with it the key. */
-  async #findSessionHolding(key: string, owner: string): Promise<string | undefined> {
+  /**
+   * Ends a lost session of this process that has the key for the owner: the grant was never answered, so nobody relies on
+   * it. Resolves to false when there is none, or when the server refuses to end it.
+   */
+  async #endUnansweredSession(key: string, owner: string): Promise<boolean> {
+    if (!this.#unansweredSessions.has(key)) return false;
+    await this.#unansweredSessions.assertNoSessionWorking(key);
     const session = await this.#getSession();
-    return this.settings.locks.findSessionHolding(session.query, session.getLockNames(key, owner).ownerLock);
+    return session.endSessionHolding(key, owner).catch(() => false);
   }
 
   /** Ends a session that is silent and has no locks. Returns whether the session has ended, so that a new one may help. */
@@ -165,7 +174,7 @@ export class SessionLeaseStore implements LeaseStore {
       reservation.isAcquired = acquired;
       if (!acquired) {
         this.#removeReservation(key, reservation);
-        await this.#unansweredSessions.assertNoSessionWorking(key);
+        if (await this.#endUnansweredSession(key, owner)) return await this.#reserveKey(session, key, owner, metadata);
       }
       return await attempt;
     } catch (error) {
