@@ -121,8 +121,9 @@ export class OwnConnection {
   }
 
   destroy(): void {
-    this.#hasEnded = true;
     this.#sockets.destroy();
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#connection.end().catch(() => undefined);
   }
 

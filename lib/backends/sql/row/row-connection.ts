@@ -94,6 +94,7 @@ export class RowConnection {
 
   destroy(): void {
     this.#sockets.destroy();
+    if (this.ended.aborted) return;
     this.#endController.abort();
     this.#connection.end().catch(() => undefined);
   }
