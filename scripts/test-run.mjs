@@ -44,6 +44,7 @@ export class TestRun {
         .map((name) => join(directory, name)),
     );
     for (const directory of this.#directories) rmSync(directory, { recursive: true, force: true });
+    removeFilesOfFaketime();
     return [...processes, ...files];
   }
 
@@ -71,5 +72,14 @@ export class TestRun {
           return [];
         }
       });
+  }
+}
+
+/** Removes what libfaketime leaves of a process that was killed: a file with the process's id in its name. */
+function removeFilesOfFaketime() {
+  if (!existsSync(SHARED_MEMORY)) return;
+  for (const name of readdirSync(SHARED_MEMORY)) {
+    const id = /^(?:sem\.)?faketime_(?:shm|sem)_(\d+)$/u.exec(name)?.[1];
+    if (id !== undefined && !existsSync(`/proc/${id}`)) rmSync(join(SHARED_MEMORY, name), { force: true });
   }
 }
