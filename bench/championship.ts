@@ -4,7 +4,15 @@ import type { Contestant } from './contestants/contestant.js';
 import { median } from './measures.js';
 import { competitionOf } from './competitions.js';
 import type { Progress } from './progress.js';
-import { FAULTS, type Figures, type Measurement, type Metric, type Pace, type Scenario } from './scenarios/scenario.js';
+import {
+  FAULTS,
+  SHARES_COMPETITIONS,
+  type Figures,
+  type Measurement,
+  type Metric,
+  type Pace,
+  type Scenario,
+} from './scenarios/scenario.js';
 
 /** Result of one contestant in one scenario: medians over its rounds. */
 export interface Result {
@@ -23,7 +31,10 @@ export async function runChampionship(arena: Arena, plan: Plan, progress: Progre
   const chosen = others.filter(
     ({ name }) => plan.contestants === 'all' || plan.contestants.some((who) => name.includes(who)),
   );
-  const entries = plan.scenarios.flatMap((scenario) => {
+  const scenarios = plan.scenarios.filter(
+    ({ onlyIn }) => onlyIn === SHARES_COMPETITIONS.find((name) => name === plan.backend),
+  );
+  const entries = scenarios.flatMap((scenario) => {
     const participants = [floor, ...chosen].filter((contestant) => scenario.admits(contestant, arena));
     const rounds = scenario.isMeasuredOnce ? 1 : plan.rounds;
     return participants.map((contestant) => ({ scenario, contestant, rounds }));

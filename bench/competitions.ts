@@ -13,6 +13,7 @@ import { BARE_SCRIPTS } from './contestants/bare-scripts.js';
 import type { Contestant } from './contestants/contestant.js';
 import { libraryContestant } from './contestants/library.js';
 import { MUTEX, REDIS_PEERS } from './contestants/redis-peers.js';
+import { PERMIT_FLOOR, PERMIT_HOLDERS, READERS, REDIS_SEMAPHORE } from './contestants/shares.js';
 import { ETCD_FLOOR } from './floors/etcd.js';
 import { MEMCACHED_FLOOR } from './floors/memcached.js';
 import { REDIS_FLOOR, REDLOCK_FLOOR } from './floors/redis.js';
@@ -39,15 +40,17 @@ const TTL_SECONDS = 15;
 
 const REDIS = { name: 'Redis', command: ['redis-server', '--version'] } as const;
 
+async function startRedis(): Promise<PrivateServers> {
+  const server = await RedisServer.start();
+  const { url } = server;
+  return { connection: { backend: 'redis', mode: 'queue', url }, redisUrl: url, stop: () => server.stop() };
+}
+
 /** Competition of each backend: its servers and its contestants. */
 const COMPETITIONS = {
   redis: {
     server: REDIS,
-    start: async () => {
-      const server = await RedisServer.start();
-      const { url } = server;
-      return { connection: { backend: 'redis', mode: 'queue', url }, redisUrl: url, stop: () => server.stop() };
-    },
+    start: startRedis,
     floor: REDIS_FLOOR,
     others: [
       libraryContestant('ours, queue'),
@@ -62,6 +65,18 @@ const COMPETITIONS = {
       ...REDIS_PEERS,
       MUTEX,
     ],
+  },
+  'redis-readers': {
+    server: REDIS,
+    start: startRedis,
+    floor: REDIS_FLOOR,
+    others: [libraryContestant('ours, queue'), READERS],
+  },
+  'redis-permits': {
+    server: REDIS,
+    start: startRedis,
+    floor: PERMIT_FLOOR,
+    others: [libraryContestant('ours, queue'), PERMIT_HOLDERS, REDIS_SEMAPHORE],
   },
   redlock: {
     server: REDIS,

@@ -14,6 +14,8 @@ export interface Race {
   readonly rhythm: 'ceaseless' | 'bursts';
   /** Milliseconds that each caller holds the lock. At 0 the caller releases without a timer. */
   readonly holdMs: number;
+  /** Number of callers that take the whole lock, where the others take a part of it. @default 0 */
+  readonly writers?: number;
   /** Time at which all processes begin. */
   readonly startAt: number;
   /** Time from which waits and acquisitions count. Earlier the first caller has no competitors. */
@@ -39,7 +41,9 @@ export interface Contest extends Spending {
   readonly starved: number;
   /** Milliseconds that each call waited, including calls that were never granted. */
   readonly waitsMs: Float64Array;
-  /** Times of acquisition and release in turns, of all visits. Empty where each caller has its own key. */
+  /** Milliseconds of the longest wait of a writer. */
+  readonly longestWriterMs: number;
+  /** Times of acquisition and release, and the part, of all visits. Empty where each caller has its own key. */
   readonly visits: Float64Array;
   /** Number of calls that were granted after a call that had asked later. */
   readonly overtaken: number;
@@ -49,12 +53,12 @@ export interface Contest extends Spending {
 const GRACE_MS = 15_000;
 
 export async function contend(locker: Locker, race: Race): Promise<Contest> {
-  const { keys, name, callers, rhythm, startAt, until } = race;
+  const { keys, name, callers, rhythm, startAt, until, writers = 0 } = race;
   await sleep(Math.max(0, startAt - now()));
-  const recorder = new ContestRecorder(race);
+  const recorder = new ContestRecorder(race, locker.part ?? 1);
   const allCallers = Array.from({ length: callers }, (_, place) => {
     const key = keys === 'one' ? name : `${name}-${process.pid}-${place}`;
-    return { place, key };
+    return { place, key, isWriter: place < writers };
   });
   const repeat = async (caller: Caller): Promise<void> => {
     do await takeLock(locker, caller, recorder);
@@ -73,18 +77,20 @@ export async function contend(locker: Locker, race: Race): Promise<Contest> {
 interface Caller {
   readonly place: number;
   readonly key: string;
+  readonly isWriter: boolean;
 }
 
-async function takeLock(locker: Locker, { place, key }: Caller, recorder: ContestRecorder): Promise<void> {
+async function takeLock(locker: Locker, { place, key, isWriter }: Caller, recorder: ContestRecorder): Promise<void> {
   const { holdMs } = recorder.race;
   recorder.recordRequest(place);
   try {
-    await locker.withLock(key, () => {
+    const { withLock, withWholeLock = withLock } = locker;
+    await (isWriter ? withWholeLock : withLock)(key, () => {
       const enteredAt = recorder.recordEntry(place);
-      if (holdMs === 0) return recorder.recordExit(enteredAt);
+      if (holdMs === 0) return recorder.recordExit(place, enteredAt);
       return new Promise<void>((resolve) => {
         setTimeout(() => {
-          recorder.recordExit(enteredAt);
+          recorder.recordExit(place, enteredAt);
           resolve();
         }, holdMs);
       });
@@ -109,10 +115,15 @@ class ContestRecorder {
   #served = 0;
   #overtaken = 0;
   #latestArrival = 0;
+  #longestWriterMs = 0;
   #failures = 0;
   #failure: string | undefined;
 
-  constructor(readonly race: Race) {
+  /** @param part part of the lock that a caller takes who is no writer */
+  constructor(
+    readonly race: Race,
+    private readonly part: number,
+  ) {
     this.#requestedAt = new Float64Array(race.callers).fill(NaN);
   }
 
@@ -125,6 +136,7 @@ class ContestRecorder {
     const requestedAt = this.#requestedAt[place] ?? NaN;
     this.#requestedAt[place] = NaN;
     if (enteredAt >= this.race.countsFrom) this.#waits.push(enteredAt - requestedAt);
+    if (this.#isWriter(place)) this.#longestWriterMs = Math.max(this.#longestWriterMs, enteredAt - requestedAt);
     if (requestedAt < this.#latestArrival) this.#overtaken += 1;
     else this.#latestArrival = requestedAt;
     this.#servedPlaces.add(place);
@@ -132,11 +144,15 @@ class ContestRecorder {
     return enteredAt;
   }
 
-  recordExit(enteredAt: number): void {
+  recordExit(place: number, enteredAt: number): void {
     const leftAt = now();
-    if (this.race.keys === 'one') this.#visits.push(enteredAt, leftAt);
+    if (this.race.keys === 'one') this.#visits.push(enteredAt, leftAt, this.#isWriter(place) ? 1 : this.part);
     const { countsFrom, until, rhythm } = this.race;
     if (leftAt >= countsFrom && (leftAt < until || rhythm === 'bursts')) this.#acquisitions += 1;
+  }
+
+  #isWriter(place: number): boolean {
+    return place < (this.race.writers ?? 0);
   }
 
   recordFailure(place: number, error: unknown): void {
@@ -157,6 +173,7 @@ class ContestRecorder {
       ...(this.#failure === undefined ? {} : { failure: this.#failure }),
       starved: this.race.callers - this.#servedPlaces.size,
       waitsMs: Float64Array.from([...this.#waits, ...stillWaiting.map((requestedAt) => end - requestedAt)]),
+      longestWriterMs: this.#longestWriterMs,
       visits: Float64Array.from(this.#visits),
       overtaken: this.#overtaken,
     };

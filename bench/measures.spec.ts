@@ -5,11 +5,20 @@ import { measureSpending } from './spending.js';
 
 describe('what the benchmark makes of its figures', () => {
   it('finds who got in while another one was inside', () => {
-    const one = Float64Array.of(0, 1, 4, 5);
-    expect(countOverlaps([one, Float64Array.of(1, 4, 6, 7)])).toBe(0);
-    expect(countOverlaps([one, Float64Array.of(0.5, 0.7, 4.9, 6)])).toBe(2);
-    expect(countOverlaps([Float64Array.of(0, 10), Float64Array.of(1, 2, 3, 4)])).toBe(2);
+    const one = Float64Array.of(0, 1, 1, 4, 5, 1);
+    expect(countOverlaps([one, Float64Array.of(1, 4, 1, 6, 7, 1)])).toBe(0);
+    expect(countOverlaps([one, Float64Array.of(0.5, 0.7, 1, 4.9, 6, 1)])).toBe(2);
+    expect(countOverlaps([Float64Array.of(0, 10, 1), Float64Array.of(1, 2, 1, 3, 4, 1)])).toBe(2);
     expect(countOverlaps([])).toBe(0);
+  });
+
+  it('finds who got in beyond the permits, and a writer among readers', () => {
+    const permits = Array.from({ length: 10 }, (_, place) => Float64Array.of(place, 20, 0.1));
+    expect(countOverlaps(permits)).toBe(0);
+    expect(countOverlaps([...permits, Float64Array.of(12, 13, 0.1, 20, 21, 0.1)])).toBe(1);
+    const readers = [Float64Array.of(0, 5, 0.001), Float64Array.of(1, 3, 0.001)];
+    expect(countOverlaps([...readers, Float64Array.of(5, 6, 1)])).toBe(0);
+    expect(countOverlaps([...readers, Float64Array.of(4, 6, 1)])).toBe(1);
   });
 
   it('takes the nearest rank for a percentile', () => {
@@ -47,5 +56,5 @@ describe('what the benchmark makes of its figures', () => {
   });
 });
 
-const UNSEEN = { waitsMs: new Float64Array(), visits: new Float64Array() };
+const UNSEEN = { waitsMs: new Float64Array(), visits: new Float64Array(), longestWriterMs: 0 };
 const kept: unknown[] = [];

@@ -30,22 +30,31 @@ export function concatenate(parts: readonly Float64Array[]): Float64Array {
   return all;
 }
 
+/** Claim of one visit: when it was granted and given back, and its part of the lock, of which 1 is the whole. */
+export const VISIT_FIELDS = 3;
+
+/** Tolerance for sums of fractions. */
+const ROUNDING = 1e-9;
+
 /**
- * Counts the acquisitions of a lock that another caller held.
- * @param visits times of acquisition and release in turns, for each process
+ * Counts the grants that made the parts of all holders more than the whole.
+ * @param visits times of acquisition and release and the part, in turns, for each process
  */
 export function countOverlaps(visits: readonly Float64Array[]): number {
-  const all = visits.flatMap((part) =>
-    Array.from({ length: part.length / 2 }, (_, place) => ({
-      entered: part[place * 2] ?? NaN,
-      left: part[place * 2 + 1] ?? NaN,
-    })),
+  const events = visits.flatMap((all) =>
+    Array.from({ length: all.length / VISIT_FIELDS }, (_, place) => {
+      const [entered = NaN, left = NaN, part = NaN] = all.subarray(place * VISIT_FIELDS);
+      return [
+        { at: entered, change: part },
+        { at: left, change: -part },
+      ];
+    }).flat(),
   );
-  all.sort((a, b) => a.entered - b.entered);
-  let [found, lastLeft] = [0, -Infinity];
-  for (const { entered, left } of all) {
-    if (entered < lastLeft) found += 1;
-    lastLeft = Math.max(lastLeft, left);
+  events.sort((a, b) => a.at - b.at || a.change - b.change);
+  let [found, held] = [0, 0];
+  for (const { change } of events) {
+    held += change;
+    if (change > 0 && held > 1 + ROUNDING) found += 1;
   }
   return found;
 }

@@ -1,4 +1,5 @@
 import type { BackendName } from './competitions.js';
+import { PERMITS } from './contestants/shares.js';
 import type { Metric } from './scenarios/scenario.js';
 
 /** Bound for a metric of one contestant in one scenario. */
@@ -57,8 +58,35 @@ const REDIS: readonly Target[] = [
   ...fairnessTargets(QUEUE),
 ];
 
+const READER = 'ours, shared';
+const PERMIT = `ours, one of ${PERMITS} permits`;
+
+/** The design wants R1 and P1 at 0.85 of our mutex, which has 0.6 of its floor at least. */
+const READER_TARGETS: readonly Target[] = [
+  { scenario: 'R1', contestant: READER, metric: 'timesFloor', atLeast: 0.5 },
+  { scenario: 'R3', contestant: READER, metric: 'timesFloor', atLeast: 200 },
+  { scenario: 'R3', contestant: READER, metric: 'requestsEach', atMost: 0.02 },
+  { scenario: 'R4', contestant: READER, metric: 'timesFloor', atLeast: 20 },
+  { scenario: 'R4', contestant: READER, metric: 'longestWriterMs', atMost: 102 },
+  { scenario: 'R4', contestant: READER, metric: 'starved', atMost: 0 },
+];
+
+const PERMIT_TARGETS: readonly Target[] = [
+  { scenario: 'P1', contestant: PERMIT, metric: 'timesFloor', atLeast: 0.5 },
+  { scenario: 'P3', contestant: PERMIT, metric: 'timesFloor', atLeast: 50 },
+  { scenario: 'P3', contestant: PERMIT, metric: 'requestsEach', atMost: 0.1 },
+  { scenario: 'P3', contestant: PERMIT, metric: 'overtaken', atMost: 0 },
+  { scenario: 'P4', contestant: PERMIT, metric: 'perSecond', atLeast: 450 },
+  { scenario: 'P4', contestant: PERMIT, metric: 'requestsEach', atMost: 2.1 },
+  { scenario: 'P4', contestant: PERMIT, metric: 'p99ToMean', atMost: 2 },
+  { scenario: 'P5', contestant: PERMIT, metric: 'requestsPerSecond', atMost: 2 },
+  { scenario: 'P5', contestant: PERMIT, metric: 'firstMs', atMost: 3 },
+];
+
 export const TARGETS: Readonly<Record<BackendName, readonly Target[]>> = {
   redis: REDIS,
+  'redis-readers': READER_TARGETS,
+  'redis-permits': PERMIT_TARGETS,
   redlock: [...uncontendedTargets(0.8), ...handOffTargets()],
   memcached: [...uncontendedTargets(0.9), ...handOffTargets()],
   zookeeper: [...uncontendedTargets(0.85), ...handOffTargets(), ...fairnessTargets(OURS)],

@@ -46,6 +46,13 @@ const worker = {
     }
     return keys[0] ?? '';
   },
+  /** Acquires all parts of one lock, and resolves to its key. */
+  holdWhole: async (): Promise<string> => {
+    const [locker, key] = [requireLocker(), `held-${process.pid}`];
+    const parts = Math.round(1 / (locker.part ?? 1));
+    releases.push(...(await Promise.all(Array.from({ length: parts }, () => acquireLock(locker, key)))));
+    return key;
+  },
   /** Releases all locks. Resolves to the time right before the first release. */
   releaseAll: async (): Promise<number> => {
     const at = now();

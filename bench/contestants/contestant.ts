@@ -11,7 +11,11 @@ export interface Locker {
   /** Acquires the lock and resolves to its release, where the library has such a call. */
   acquire?(key: string): Promise<() => Promise<void>>;
   /** Runs `work` under the lock. Rejects where the lock was not granted within `waitMs`. */
-  withLock(key: string, work: () => Promise<void> | void): Promise<void>;
+  readonly withLock: (key: string, work: () => Promise<void> | void) => Promise<void>;
+  /** Runs `work` under the whole lock, where `withLock` takes a part of it. */
+  readonly withWholeLock?: Locker['withLock'];
+  /** Part of the lock that `withLock` and `acquire` take, so that others may hold the rest. @default 1 */
+  readonly part?: number;
   close(): Promise<void> | void;
 }
 

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { createRequire } from 'node:module';
 import { type Contestant, type Locker, RETRY_PAUSE, type Terms } from './contestant.js';
+import { importPackage } from './import-package.js';
 import { urlOf } from './url-of.js';
 
 type Work = () => Promise<void> | void;
@@ -123,11 +124,6 @@ function ioredisContestant(
       return { withLock: await connectLibrary(client, terms), close: () => client.disconnect() };
     },
   };
-}
-
-/** Imports a package of bench/package.json. The compiler does not see its types. */
-async function importPackage<Module>(specifier: string): Promise<Module> {
-  return (await import(specifier)) as Module;
 }
 
 function redlockSettings(waitMs: number): RedlockSettings {

@@ -28,6 +28,7 @@ export const COLUMNS: Readonly<Record<Metric, Column>> = {
   p99Ms: { heading: 'p99 wait', format: formatMs },
   p99ToMean: { heading: 'p99 / mean wait', format: formatThreeDigits },
   longestMs: { heading: 'longest wait', format: formatMs },
+  longestWriterMs: { heading: 'longest wait of a writer', format: formatMs },
   evenness: { heading: 'slowest / fastest process', format: formatThreeDigits },
   bytesHeld: { heading: 'heap of a held lock', format: (value) => `${formatInteger(value)} B` },
   bytesWaiting: { heading: 'heap of a waiter', format: (value) => `${formatInteger(value)} B` },

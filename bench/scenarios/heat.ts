@@ -31,7 +31,7 @@ export interface ServerPair {
   readonly own: ServerSpending;
 }
 
-export type RaceRules = Pick<Race, 'keys' | 'callers' | 'rhythm' | 'holdMs'>;
+export type RaceRules = Pick<Race, 'keys' | 'callers' | 'rhythm' | 'holdMs' | 'writers'>;
 
 /** Milliseconds for the call to reach all processes before they begin together. */
 const LEAD_MS = 5;
@@ -44,13 +44,23 @@ export function createTeam(workers: readonly WorkerProcess[]): Team {
 /** Runs one race. Resolves when all callers have released the lock. */
 export function runHeat(
   { workers, name }: Team,
-  { keys, callers, rhythm, holdMs }: RaceRules,
+  { keys, callers, rhythm, holdMs, writers = 0 }: RaceRules,
   lengthMs: number,
   warmUpMs = 0,
 ): Promise<Heat> {
   const startAt = now() + LEAD_MS;
   const countsFrom = startAt + warmUpMs;
-  const race: Race = { name, keys, callers, rhythm, holdMs, startAt, countsFrom, until: countsFrom + lengthMs };
+  const race: Race = {
+    name,
+    keys,
+    callers,
+    rhythm,
+    holdMs,
+    writers,
+    startAt,
+    countsFrom,
+    until: countsFrom + lengthMs,
+  };
   return Promise.all(workers.map((worker) => worker.call('contend', race)));
 }
 
@@ -109,6 +119,7 @@ export function computeFigures(
       p99Ms,
       p99ToMean: p99Ms / meanMs,
       longestMs: waitsMs[100] ?? NaN,
+      longestWriterMs: Math.max(...heats.flat().map((contest) => contest.longestWriterMs)),
       evenness: Math.min(...byProcess) / Math.max(...byProcess),
     },
     waitsMs,

@@ -3,23 +3,10 @@ import { COLD } from './cold.js';
 import { holdFootprintScenario, waitFootprintScenario } from './footprint.js';
 import { heldLocksScenario } from './holding.js';
 import { raceScenario, type RaceSettings } from './race.js';
-import type { Metric, Scenario } from './scenario.js';
+import type { Scenario } from './scenario.js';
+import { SHARES } from './shares.js';
+import { UNCONTENDED_METRICS } from './uncontended-metrics.js';
 import { WAITING } from './waiting.js';
-
-/** Three clocks, the callers', their process's and the server's, and what the calls allocate. */
-const UNCONTENDED_METRICS: readonly Metric[] = [
-  'perSecond',
-  'timesFloor',
-  'usEach',
-  'usTimesFloor',
-  'usServer',
-  'serverTimesFloor',
-  'usInCommands',
-  'commandsTimesFloor',
-  'bytesEach',
-  'medianMs',
-  'p99Ms',
-];
 
 /** Scenarios of the table, in its order. */
 const TABLE: readonly Scenario[] = [
@@ -104,7 +91,7 @@ const CURVES: readonly Scenario[] = [
   waitFootprintScenario((who) => isFloorOrLibrary(who) && who.renewsLease),
 ];
 
-export const SCENARIOS: readonly Scenario[] = [...TABLE, ...CURVES];
+export const SCENARIOS: readonly Scenario[] = [...TABLE, ...SHARES, ...CURVES];
 
 function curveScenario(
   curve: string,

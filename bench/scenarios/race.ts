@@ -27,18 +27,20 @@ export interface RaceSettings extends RaceRules {
   readonly measurements: readonly ('slices' | 'long')[];
   readonly metrics: readonly Metric[];
   readonly point?: Scenario['point'];
+  readonly onlyIn?: Scenario['onlyIn'];
   /** Whether a contestant is to take part. @default all */
   readonly canTakePart?: (contestant: Contestant) => boolean;
 }
 
 /** Returns a scenario of callers that only acquire and release locks. */
 export function raceScenario(settings: RaceSettings): Scenario {
-  const { id, title, processes, measurements, metrics, point, canTakePart = () => true } = settings;
+  const { id, title, processes, measurements, metrics, point, onlyIn, canTakePart = () => true } = settings;
   const sliced = measurements.includes('slices');
   return {
     id,
     title,
     ...(point ? { point, isMeasuredOnce: true } : {}),
+    ...(onlyIn ? { onlyIn } : {}),
     admits: (contestant) =>
       canTakePart(contestant) &&
       !(contestant.isLocalOnly === true && processes > 1) &&

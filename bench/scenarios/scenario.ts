@@ -12,6 +12,7 @@ export type Metric =
   | 'medianMs'
   | 'p99Ms'
   | 'longestMs'
+  | 'longestWriterMs'
   | 'p99ToMean'
   | 'evenness'
   | 'firstMs'
@@ -37,6 +38,10 @@ export type Metric =
   | 'failures'
   | 'overlaps';
 
+/** Competitions of locks that several callers hold at once. */
+export const SHARES_COMPETITIONS = ['redis-readers', 'redis-permits'] as const;
+export type SharesCompetition = (typeof SHARES_COMPETITIONS)[number];
+
 /** Metrics that are 0 unless something went wrong. */
 export const FAULTS: readonly Metric[] = ['starved', 'failures', 'overlaps'];
 
@@ -53,6 +58,8 @@ export interface Measurement {
 export interface Scenario {
   readonly id: string;
   readonly title: string;
+  /** Competition that alone has this scenario, and has only such scenarios. @default all other competitions */
+  readonly onlyIn?: SharesCompetition;
   /** Whether one round is enough, because each would have the same figures. */
   readonly isMeasuredOnce?: true;
   /** Place on a scaling curve. */

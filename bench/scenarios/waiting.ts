@@ -5,10 +5,7 @@ import type { Figures, Pace, Scenario } from './scenario.js';
 const CALLERS = 200;
 const SETTLING_MS = 500;
 
-/** Scenario of waiting callers: their requests during the wait, and the time until they acquire the released key. */
-export const WAITING: Scenario = {
-  id: 'S5',
-  title: `${CALLERS} callers of one process wait for a key that another process has`,
+const MEASURING: Omit<Scenario, 'id' | 'title'> = {
   admits: ({ isLocalOnly, isUncontendedOnly, isRaceVariant }) => !isLocalOnly && !isUncontendedOnly && !isRaceVariant,
   estimateSeconds: ({ waitingMs }) => 2 + (SETTLING_MS + waitingMs) / 1_000,
   measure: async (arena, contestant, pace) => {
@@ -19,6 +16,20 @@ export const WAITING: Scenario = {
     );
     return { figures: { ...figures, requestsPerSecond: requests / (pace.waitingMs / 1_000) } };
   },
+};
+
+/** Scenarios of waiting callers: their requests during the wait, and the time until they acquire the released key. */
+export const WAITING: Scenario = {
+  id: 'S5',
+  title: `${CALLERS} callers of one process wait for a key that another process has`,
+  ...MEASURING,
+};
+
+export const WAITING_FOR_PERMITS: Scenario = {
+  id: 'P5',
+  title: `${CALLERS} callers of one process wait for one of 10 permits, which another process has`,
+  onlyIn: 'redis-permits',
+  ...MEASURING,
 };
 
 async function measureRelease(workers: readonly WorkerProcess[], { waitingMs }: Pace): Promise<Figures> {
@@ -50,7 +61,7 @@ interface WaitingCallers {
 
 async function startWaiting([holder, waiter]: readonly WorkerProcess[]): Promise<WaitingCallers> {
   if (!holder || !waiter) throw new Error('this takes two processes');
-  const key = await holder.call('hold', 1);
+  const key = await holder.call('holdWhole');
   const waiting = waiter.call('acquireTogether', { key, callers: CALLERS });
   // The call rejects when the process is killed during the wait.
   waiting.catch(() => undefined);
