@@ -1,11 +1,10 @@
 import { DatabaseError } from '../connections/database-error.js';
 import { LockSession, type SessionSettings } from './lock-session.js';
 
-/** The session that has the locks of this process. There is one at a time, opened when it is needed. */
 export class CurrentSession {
   #session: LockSession | undefined;
-  /** The session that is being opened, or was last. */
-  #candidate: LockSession | undefined;
+  /** May still be opening. */
+  #newestSession: LockSession | undefined;
   #opening: Promise<LockSession> | undefined;
   #isClosed = false;
 
@@ -19,16 +18,11 @@ export class CurrentSession {
     return this.#isClosed;
   }
 
-  /** The open session, if there is one. */
   get openSession(): LockSession | undefined {
     return this.#session;
   }
 
-  /**
-   * Returns the open session, or a new one. A session that was quiet for long may have been ended for that, and a new one
-   * costs less than an error.
-   * @param hasLocks whether the open session must be kept, however quiet it was
-   */
+  /** Replaces a session that was quiet for long, unless it has locks: the server may have ended it. */
   async get(hasLocks: boolean): Promise<LockSession> {
     const session = this.#session;
     const isStale = !hasLocks && (session?.quietMs ?? 0) > this.settings.ttlMs / 2;
@@ -41,14 +35,14 @@ export class CurrentSession {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#candidate?.destroy();
+    this.#newestSession?.destroy();
     await this.#session?.close();
   }
 
   async #open(): Promise<LockSession> {
     if (this.#isClosed) throw new DatabaseError('the lock session is closed', undefined);
     const session = new LockSession(this.settings);
-    this.#candidate = session;
+    this.#newestSession = session;
     await session.open();
     session.ended.addEventListener('abort', () => this.#handleEnd(session), { once: true });
     if (session.ended.aborted) throw new DatabaseError('the connection was lost', undefined);

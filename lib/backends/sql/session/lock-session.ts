@@ -6,7 +6,6 @@ import type { Query } from '../connections/query.js';
 import type { SqlDatabase } from '../connections/sql-database.js';
 import type { LockNames, SessionLocks } from '../dialect/session-locks.js';
 
-/** Milliseconds between two checks whether the server has ended a session. */
 const END_CHECK_MS = 5;
 
 export interface SessionSettings {
@@ -18,7 +17,6 @@ export interface SessionSettings {
   readonly ttlMs: number;
 }
 
-/** One connection and the locks that were taken on it, which end with it. A new session has a new connection. */
 export class LockSession {
   readonly #connection: OwnConnection;
   readonly #endController = new AbortController();
@@ -31,7 +29,7 @@ export class LockSession {
 
   constructor(private readonly settings: SessionSettings) {
     const { database, ttlMs } = settings;
-    // Every lease listens to the signal. Hence many listeners are no leak.
+    // Every lease listens to the signal, so many listeners are no leak.
     setMaxListeners(0, this.ended);
     const onOpen = (query: Query): Promise<void> => this.#prepare(query);
     // A statement without an answer for a whole TTL ends the session: no lock of it is trusted by then.
@@ -44,17 +42,14 @@ export class LockSession {
     this.#connection = new OwnConnection(connectionSettings, () => this.#endController.abort());
   }
 
-  /** Opens the session. Leaves nothing open when it fails, or takes longer than the TTL. */
   open(): Promise<void> {
     return this.#connection.open();
   }
 
-  /** The driver's own connection. */
   get client(): unknown {
     return this.#connection.client;
   }
 
-  /** Milliseconds since the last answer of the server. */
   get quietMs(): number {
     return this.#connection.idleMs;
   }
@@ -64,12 +59,13 @@ export class LockSession {
     return { lock: locks.toLockName(this.#scope, key), ownerLock: locks.toLockName(`${this.#scope}\0${owner}`, key) };
   }
 
-  /** Resolves to the id of the session on the server that has the key for the owner. */
   findSessionHolding(key: string, owner: string): Promise<string | undefined> {
     return this.settings.locks.findSessionHolding(this.query, this.getLockNames(key, owner));
   }
 
-  /** Ends a lost session of this process that has the key for the owner. Resolves once it is gone, to false if there is none. */
+  /**
+   * Ends a lost session of this process that has the key, and waits for its end. Resolves to false if there is none.
+   */
   async endSessionHolding(key: string, owner: string): Promise<boolean> {
     const id = await this.findSessionHolding(key, owner);
     if (id === undefined || id === this.#id) return false;
@@ -78,17 +74,14 @@ export class LockSession {
     return true;
   }
 
-  /** Sends statements one after the other, because newer drivers do not queue them. */
+  /** Newer drivers do not queue statements themselves. */
   readonly query: Query = (sql, parameters) => {
     const answer = this.#lastStatement.then(() => this.#send(sql, parameters));
     this.#lastStatement = answer.catch(() => undefined);
     return answer;
   };
 
-  /**
-   * Checks that the server still has this session, and still takes writes. All calls of one iteration of the event loop
-   * share a statement.
-   */
+  /** Checks that the server still has this session and takes writes. Simultaneous calls share a statement. */
   heartbeat(): Promise<void> {
     this.#nextHeartbeat ??= Promise.resolve().then(() => {
       this.#nextHeartbeat = undefined;
@@ -102,7 +95,7 @@ export class LockSession {
     this.#endController.abort();
   }
 
-  /** Ends the session at once. @param reason the `reason` of `ended`, which `health` reports */
+  /** @param reason becomes the reason of `ended`, which `health` reports */
   destroy(reason?: DatabaseError): void {
     this.#connection.destroy();
     this.#endController.abort(reason);
@@ -141,7 +134,7 @@ export class LockSession {
   }
 }
 
-/** Returns the error for a driver without session ids. Without an id, a pooler cannot be noticed. */
+/** Without the session's id, a pooler would not be noticed. */
 function createUnknownSessionError(): LockConfigurationError {
   return new LockConfigurationError(
     "strategy 'session' needs a driver that tells the session's id, as pg and mysql2 do, and this one tells none: " +
@@ -150,7 +143,6 @@ function createUnknownSessionError(): LockConfigurationError {
   );
 }
 
-/** Returns the error for a pooler, which tells an id of its own. It may send the unlock to another session than the lock. */
 function createPoolerError(): LockConfigurationError {
   return new LockConfigurationError(
     "strategy 'session' needs a connection to the database itself, not to a pooler such as PgBouncer, which may run each " +

@@ -15,12 +15,9 @@ export interface SessionBackendOptions extends CommonOptions, Pick<PollingOption
 }
 
 /**
- * Locks of a database session: PostgreSQL's advisory locks (14 or newer), `GET_LOCK` of MySQL and MariaDB. No row is
- * written to hold a lock, only one to count its fencing tokens.
- *
  * The server ends the session when it hears nothing from it for `sessionTtlMs`. A holder that is frozen or cut off
  * stops trusting its locks before that. Only an administrator who kills the session can let the next holder in before
- * the former one is told: hence `best-effort`. Nobody can wait on a connection that all share, so waiters poll.
+ * the former one is told: hence `best-effort`.
  * @throws LockConfigurationError; when a pooler answers instead of the database, the first `acquire` does
  */
 export function createSessionBackend(database: SqlDatabase, options: SessionBackendOptions = {}): BackendFactory {

@@ -8,17 +8,17 @@ import {
   LockConfigurationError,
   NotSentError,
 } from '../../../core/index.js';
-import { DatabaseError, isReadOnlyError, createSwitchOverError } from '../connections/database-error.js';
+import { DatabaseError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
-import { isTrue, type Query } from '../connections/query.js';
-import { raiseToken } from '../dialect/key-row.js';
-import { parseRefusal, parseState } from '../dialect/refusal.js';
+import type { Query } from '../connections/query.js';
+import { parseState } from '../dialect/refusal.js';
 import { TimeoutError, settleByDeadline } from '../connections/timeout.js';
 import { UnansweredSessions } from '../connections/unanswered-sessions.js';
 import { CurrentSession } from './current-session.js';
+import { lockKey } from './lock-key.js';
 import type { LockSession, SessionSettings } from './lock-session.js';
 
-/** The owner in this process that has a key, or requests it. The server grants a lock to one session any number of times. */
+/** The one owner in this process that has or requests a key: the server would grant the lock to its session again. */
 interface KeyReservation {
   readonly owner: string;
   readonly metadata: HolderMetadata;
@@ -29,7 +29,7 @@ interface KeyReservation {
   isAcquired: boolean;
 }
 
-/** Locks of a database session as leases. A request that timed out keeps its reservation until the server answers. */
+/** A request that timed out keeps its reservation until the server answers. */
 export class SessionLeaseStore implements LeaseStore {
   readonly name: string;
   readonly guarantee = 'best-effort';
@@ -65,7 +65,7 @@ export class SessionLeaseStore implements LeaseStore {
     const attempt = async (): Promise<LeaseAttempt> => {
       isFromDatabase = true;
       const session = await this.#getSession();
-      // A caller that gave up meanwhile found no reservation to release. Hence no later call would release this lock.
+      // A caller that gave up meanwhile found no reservation to release, and would leave this lock behind.
       if (asker?.onSend() === false) throw new NotSentError();
       const reservation = this.#reservations.get(key);
       if (reservation && reservation.owner !== owner) {
@@ -86,7 +86,6 @@ export class SessionLeaseStore implements LeaseStore {
       try {
         await reservation.session.heartbeat();
       } catch (error) {
-        // The locks of the session have ended with it.
         if (!reservation.session.ended.aborted) throw error;
       }
       return this.#reservations.get(key) === reservation;
@@ -95,7 +94,11 @@ export class SessionLeaseStore implements LeaseStore {
 
   async release(key: string, owner: string): Promise<boolean> {
     const reservation = this.#reservations.get(key);
-    if (reservation?.owner !== owner) return this.#reportInTime(() => this.#endUnansweredSession(key, owner));
+    if (reservation?.owner !== owner) {
+      // Without a statement, health has nothing to report.
+      if (!this.#unansweredSessions.has(key)) return false;
+      return this.#reportInTime(() => this.#endUnansweredSession(key, owner));
+    }
     const { acquired } = await this.#runInTime(() => reservation.attempt.catch(() => ({ acquired: false })));
     if (!acquired || this.#reservations.get(key) !== reservation) return false;
     return this.#reportInTime(async () => {
@@ -123,7 +126,9 @@ export class SessionLeaseStore implements LeaseStore {
     });
   }
 
-  /** Rejects with the statement that ends the session: all locks of the process end with it, which a person must decide. */
+  /**
+   * Rejects with the statement that ends the session: all locks of a process end with it, which a person must decide.
+   */
   evict(key: string, owner: string): Promise<boolean> {
     return this.#reportInTime(async () => {
       const session = await this.#getSession();
@@ -140,8 +145,8 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   /**
-   * Ends a lost session of this process that has the key for the owner: the grant was never answered, so nobody relies on
-   * it. Resolves to false when there is none, or when the server refuses to end it.
+   * Ends a lost session of this process that has the key: its grant was never answered, so nobody relies on it.
+   * Resolves to false without such a session, and when the server refuses to end it.
    */
   async #endUnansweredSession(key: string, owner: string): Promise<boolean> {
     if (!this.#unansweredSessions.has(key)) return false;
@@ -150,7 +155,7 @@ export class SessionLeaseStore implements LeaseStore {
     return session.endSessionHolding(key, owner).catch(() => false);
   }
 
-  /** Ends a session that is silent and has no locks. Returns whether the session has ended, so that a new one may help. */
+  /** Returns whether the session has ended, so that a new one may help. */
   #endIfSilent(session: LockSession, error: unknown): boolean {
     const isSilent = error instanceof TimeoutError && session.quietMs >= this.requestTimeoutMs;
     if (isSilent && !session.ended.aborted && !this.#hasLocks(session)) {
@@ -161,11 +166,13 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   #hasLocks(session: LockSession): boolean {
-    return Array.from(this.#reservations.values()).some((one) => one.session === session && one.isAcquired);
+    return Array.from(this.#reservations.values()).some(
+      (reservation) => reservation.session === session && reservation.isAcquired,
+    );
   }
 
   async #reserveKey(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    const attempt = this.#lockKey(session, key, owner, metadata);
+    const attempt = lockKey(this.settings, session, { key, owner }, metadata);
     const answerDeadline = Deadline.after(this.requestTimeoutMs);
     const reservation: KeyReservation = { owner, metadata, session, attempt, answerDeadline, isAcquired: false };
     this.#reservations.set(key, reservation);
@@ -183,32 +190,11 @@ export class SessionLeaseStore implements LeaseStore {
     }
   }
 
-  /** Confirms the lease of an owner that requests its key again: the TTL starts anew, so the server must answer. */
+  /** The owner requests its key again: the TTL starts anew, so the server must answer. */
   async #confirmReservation(key: string, reservation: KeyReservation): Promise<LeaseAttempt> {
     const attempt = await reservation.attempt;
     if (attempt.acquired) await reservation.session.heartbeat();
     return this.#reservations.get(key) === reservation ? attempt : { acquired: false, retryAfterMs: 0 };
-  }
-
-  async #lockKey(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    const { query } = session;
-    const { locks, table } = this.settings;
-    const names = session.getLockNames(key, owner);
-    try {
-      const [answer] = await locks.tryLock(query, table, names, locks.keyRow.toColumnValue(key));
-      // Drivers return a boolean, a number or a text; `GET_LOCK` returns NULL when it failed.
-      if (isTrue(answer?.['is_read_only'])) throw createSwitchOverError();
-      const lockResult = String(Number(answer?.['locked'] ?? Number.NaN));
-      if (lockResult === '0') return { ...parseRefusal(answer), acquired: false, retryAfterMs: null };
-      if (lockResult !== '1') throw new DatabaseError('the server could not lock', undefined);
-      const fencingToken = await raiseToken(locks.keyRow, query, table, key, metadata, owner);
-      return { acquired: true, fencingToken, ttlMs: this.settings.ttlMs, revoked: session.ended };
-    } catch (error) {
-      // Without a token, the lock is released. A session that cannot unlock is ended, and the lock with it.
-      if (isReadOnlyError(error)) session.destroy(error);
-      else await locks.unlock(query, names).catch(() => session.destroy());
-      throw error;
-    }
   }
 
   #removeReservation(key: string, reservation: KeyReservation): void {
@@ -219,7 +205,7 @@ export class SessionLeaseStore implements LeaseStore {
     return this.#currentSession.get(this.#reservations.size > 0);
   }
 
-  /** Removes the reservations of a session that has ended. Runs before its leases learn of the end. */
+  /** Runs before the leases of the session learn of its end. */
   #handleSessionEnd(session: LockSession): void {
     let lostLockCount = 0;
     for (const [key, reservation] of this.#reservations) {
@@ -235,7 +221,6 @@ export class SessionLeaseStore implements LeaseStore {
     else this.health.report('idle');
   }
 
-  /** Runs the step, and once more on a new session when the old one has ended unnoticed. */
   async #retryOnNewSession<T>(step: () => Promise<T>): Promise<T> {
     const usedSession = this.#currentSession.openSession;
     try {
@@ -250,7 +235,6 @@ export class SessionLeaseStore implements LeaseStore {
     return this.health.reportOutcomeOf(this.#runInTime(step));
   }
 
-  /** Runs the step, and rejects when it takes longer than `requestTimeoutMs`. */
   #runInTime<T>(step: () => Promise<T>): Promise<T> {
     return settleByDeadline(Deadline.after(this.requestTimeoutMs), 'the database gave no answer', step());
   }
