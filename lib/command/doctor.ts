@@ -14,7 +14,6 @@ const GUARANTEE_TEXTS: Readonly<Record<Guarantee, string>> = {
     'best-effort: after a failover, or a restart that forgets, two holders are possible for a moment; fence what must not happen twice',
 };
 
-/** Runs the command `doctor`: measures locks on a server, and reports its health, its advice and its guarantee. */
 export async function examineServer(options: CommandOptions): Promise<Report> {
   if (getSqlDatabaseName(options)) await checkTables(options);
   const service = new LockService(await openBackend(options));
@@ -45,7 +44,6 @@ interface RoundTrip {
   readonly aheadMs?: number | undefined;
 }
 
-/** Acquires and releases a key that nothing else uses, again and again. */
 async function measureRoundTrips({ store }: LockBackend): Promise<RoundTrip> {
   const owner = randomUUID();
   const key = `nestjs-distributed-lock:doctor:${owner}`;

@@ -12,7 +12,6 @@ const DATABASES_BY_SCHEME: Readonly<Record<string, SqlName>> = {
   sqlite: 'sqlite',
 };
 
-/** Returns the SQL database that the URL names; `undefined` for another kind of server. */
 export function getSqlDatabaseName(options: CommandOptions): SqlName | undefined {
   const scheme = getScheme(getUrl(options));
   return Object.hasOwn(DATABASES_BY_SCHEME, scheme) ? DATABASES_BY_SCHEME[scheme] : undefined;
@@ -32,7 +31,7 @@ export async function openDatabase(options: CommandOptions): Promise<SqlDatabase
   );
 }
 
-/** Makes the backend of a URL, and loads no other client library. @throws LockConfigurationError for an unknown kind of URL */
+/** Imports only the client library of the URL's backend. @throws LockConfigurationError for an unknown kind of URL */
 export async function openBackend(options: CommandOptions): Promise<BackendFactory> {
   const url = getUrl(options);
   const tableOption = options.table === undefined ? {} : { tableName: options.table };

@@ -1,6 +1,5 @@
 import { LockConfigurationError } from '../core/index.js';
 
-/** Options of all commands, as the user typed them. */
 export interface CommandOptions {
   readonly database?: string | undefined;
   readonly url?: string | undefined;
@@ -10,7 +9,6 @@ export interface CommandOptions {
   readonly limit?: string | undefined;
 }
 
-/** The findings of a command. */
 export interface Report {
   /** Whether the exit code of the command is 0. */
   readonly isGood: boolean;
@@ -25,7 +23,7 @@ export function getUrl({ url }: CommandOptions): string {
   throw new LockConfigurationError('give --url, or the variable LOCK_URL', 'url');
 }
 
-/** Returns the scheme of a URL for messages. Passwords may stand anywhere after the scheme, above all in a wrong URL. */
+/** Returns the scheme only: passwords may stand anywhere after it, above all in a wrong URL. */
 export function getUrlBeginning(url: string): string {
   return /^[^:]{0,20}:/u.exec(url)?.[0] ?? 'something else';
 }

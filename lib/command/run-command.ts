@@ -41,21 +41,20 @@ const OPTIONS = {
   help: { type: 'boolean', short: 'h' },
 } as const;
 
-/** Exit code, standard output and standard error of a command. */
 export interface CommandOutcome {
   readonly code: 0 | 1 | 2;
   readonly output: string;
   readonly errorOutput?: string;
 }
 
-/** Runs a command. Never rejects. */
+/** Never rejects. */
 export async function runCommand(args: string[], env: NodeJS.ProcessEnv): Promise<CommandOutcome> {
   try {
     const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
-    const [name = '', ...others] = positionals;
+    const [name = '', ...surplusArguments] = positionals;
     if (values.help === true) return { code: 0, output: USAGE };
     const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-    if (!command || others.length > 0) return { code: 2, output: '', errorOutput: USAGE };
+    if (!command || surplusArguments.length > 0) return { code: 2, output: '', errorOutput: USAGE };
     return await createOutcome(await command({ ...values, url: values.url ?? env['LOCK_URL'] }), values.json === true);
   } catch (error) {
     return { code: isWrongCall(error) ? 2 : 1, output: '', errorOutput: errorText(error) };
@@ -69,7 +68,7 @@ async function createOutcome({ isGood, lines, data }: Report, isJson: boolean): 
   return { code: isGood ? 0 : 1, output };
 }
 
-/** Returns whether the error is about the options of the command. They have the same names as the options in code. */
+/** Options of the command have the same names as the options of the functions that it calls. */
 function isWrongCall(error: unknown): boolean {
   if (isLockError(error, 'LOCK_CONFIGURATION')) return ['url', 'database', 'limit', 'file'].includes(error.option);
   const code: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, 'code') : undefined;

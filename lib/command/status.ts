@@ -5,7 +5,6 @@ import { checkTables } from './tables.js';
 
 const DEFAULT_LIMIT = 100;
 
-/** Runs the command `status`: lists the keys that are held. */
 export async function readStatus(options: CommandOptions): Promise<Report> {
   const limit = Number(options.limit ?? DEFAULT_LIMIT);
   if (!Number.isInteger(limit) || limit < 1)
@@ -14,10 +13,10 @@ export async function readStatus(options: CommandOptions): Promise<Report> {
   if (isSql) await checkTables(options);
   const service = new LockService(await openBackend(options));
   try {
-    const held = await listHeldKeys(service, options.prefix ?? '', limit);
-    const count = `${held.length} keys are held${held.length === limit ? ', or more' : ''}`;
-    const lines = [...(isSql ? ['both tables are there'] : []), count, ...held.map(describeKey)];
-    return { isGood: true, lines, data: { held } };
+    const heldKeys = await listHeldKeys(service, options.prefix ?? '', limit);
+    const count = `${heldKeys.length} keys are held${heldKeys.length === limit ? ', or more' : ''}`;
+    const lines = [...(isSql ? ['both tables are there'] : []), count, ...heldKeys.map(describeKey)];
+    return { isGood: true, lines, data: { held: heldKeys } };
   } finally {
     await service.close();
   }

@@ -16,13 +16,12 @@ import type { CommandOptions, Report } from './report.js';
 
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** Runs the command `sql`: prints the statements that create the tables. */
 export async function printStatements(options: CommandOptions): Promise<Report> {
   const statements = getTableStatements(options, options.database ?? '');
   return { isGood: true, lines: statements.map((statement) => `${statement};`), data: statements };
 }
 
-/** Runs the command `migrate`: creates the missing tables. @throws LockConfigurationError for a table of other columns */
+/** @throws LockConfigurationError for a table of other columns */
 export async function createTables(options: CommandOptions): Promise<Report> {
   await withConnection(options, async (query, database) => {
     const { lock, fence } = getTableNames(options, database);
@@ -41,7 +40,7 @@ export async function createTables(options: CommandOptions): Promise<Report> {
   return { isGood: true, lines: ['the tables are there'], data: { tables: 'there' } };
 }
 
-/** Checks that both tables exist. @throws LockConfigurationError that tells what is wrong with a table */
+/** @throws LockConfigurationError that tells what is wrong with a table */
 export async function checkTables(options: CommandOptions): Promise<void> {
   await withConnection(options, (query, database) => checkBothTables(options, query, database));
 }

@@ -12,10 +12,8 @@ import {
 } from '../core/index.js';
 import type { LeaseStoreHarness } from './harness.js';
 
-/** Checks of one theme. The name of each says what it verifies. */
 export type CheckGroup = Readonly<Record<string, (context: CheckContext) => Promise<void>>>;
 
-/** Maximum milliseconds to wait for an expected event. */
 export const MAX_WAIT_MS = 10_000;
 /** TTL that outlasts any check. */
 export const LONG_TTL_MS = 30_000;
@@ -24,9 +22,7 @@ const POLL_MS = 5;
 const METADATA: HolderMetadata = { host: 'somewhere', pid: process.pid, label: 'conformance' };
 
 export interface LeaseRequest {
-  /** Owner that requests the lease. @default one that was never used */
   readonly owner?: string;
-  /** TTL in milliseconds, brought within the store's limits. @default `shortTtlMs` */
   readonly ttlMs?: number;
   readonly metadata?: HolderMetadata;
 }
@@ -36,7 +32,6 @@ export interface AttemptRecord {
   readonly key: string;
   readonly owner: string;
   readonly attempt: LeaseAttempt;
-  /** Time of the request, by `performance.now()`. */
   readonly sentAt: number;
   readonly answeredAt: number;
 }
@@ -46,7 +41,6 @@ export interface Grant extends AttemptRecord {
   readonly ttlMs: number;
 }
 
-/** Context of one check: the clients that it opens, and the leases that it requests. */
 export class CheckContext {
   readonly #openClients: { close(): Promise<void> }[] = [];
   readonly #attempts: AttemptRecord[] = [];
@@ -54,7 +48,6 @@ export class CheckContext {
 
   private constructor(readonly harness: LeaseStoreHarness) {}
 
-  /** Runs a check with a new context, and releases everything that the check acquired. */
   static async run(harness: LeaseStoreHarness, check: (context: CheckContext) => Promise<void>): Promise<void> {
     const context = new CheckContext(harness);
     try {
@@ -75,7 +68,6 @@ export class CheckContext {
     return [await this.openStore(), await this.openStore()];
   }
 
-  /** Opens two stores, and returns them with a new key. */
   async openTwoStoresAndKey(): Promise<{
     readonly store: LeaseStore;
     readonly otherStore: LeaseStore;
@@ -84,7 +76,6 @@ export class CheckContext {
     return { store: await this.openStore(), otherStore: await this.openStore(), key: this.newKey() };
   }
 
-  /** Opens a lock service with a client of its own, as another process would. */
   async openService(defaults: AcquireOptions = {}): Promise<LockService> {
     const options = { defaults: { ttlMs: this.harness.shortTtlMs, waitMs: MAX_WAIT_MS, ...defaults } };
     const service = new LockService(await this.harness.connect(), options);
@@ -93,7 +84,6 @@ export class CheckContext {
     return service;
   }
 
-  /** Returns a key that no other check has. */
   newKey(): string {
     return `conformance-${randomBytes(9).toString('base64url')}`;
   }
@@ -118,14 +108,12 @@ export class CheckContext {
     return answer;
   }
 
-  /** Acquires a key that has to be free. */
   async acquire(store: LeaseStore, key: string, request?: LeaseRequest): Promise<Grant> {
     const grant = toGrant(await this.tryAcquire(store, key, request));
     assert.ok(grant, `${JSON.stringify(key)} was refused although nobody had it`);
     return grant;
   }
 
-  /** Acquires a key that has to become free. */
   async acquireEventually(store: LeaseStore, key: string, request?: LeaseRequest): Promise<Grant> {
     const { owner = this.newOwner() } = request ?? {};
     return eventually(`${JSON.stringify(key)} did not become free`, async () =>
@@ -133,13 +121,12 @@ export class CheckContext {
     );
   }
 
-  /** Asserts that a key is held by another owner. */
   async assertRefused(store: LeaseStore, key: string, request?: LeaseRequest): Promise<void> {
     const { attempt } = await this.tryAcquire(store, key, request);
     assert.ok(!attempt.acquired, `${JSON.stringify(key)} was granted to a second owner`);
   }
 
-  /** Releases all leases, and ignores errors, as a check may have closed a lease's client. Then closes all clients. */
+  /** Ignores errors of releases, because a check may have closed the client of a lease. */
   async #end(): Promise<void> {
     await Promise.allSettled(this.#attempts.map(({ store, key, owner }) => store.release(key, owner)));
     await Promise.all(this.#openClients.map((client) => client.close()));
@@ -152,7 +139,6 @@ export function toGrant({ ttlMs, ...answer }: AttemptRecord & { readonly ttlMs: 
   return { ...answer, token: attempt.fencingToken, ttlMs: attempt.ttlMs ?? ttlMs };
 }
 
-/** Calls `read` until it returns a value, and returns that value. */
 export async function eventually<T>(failureMessage: string, read: () => Promise<T | undefined>): Promise<T> {
   const deadline = performance.now() + MAX_WAIT_MS;
   for (;;) {
@@ -163,7 +149,6 @@ export async function eventually<T>(failureMessage: string, read: () => Promise<
   }
 }
 
-/** Repeats `check` until `performance.now()` reaches `endMs`. */
 export async function repeatUntil(endMs: number, check: () => Promise<void>): Promise<void> {
   while (performance.now() < endMs) {
     await check();
@@ -171,7 +156,6 @@ export async function repeatUntil(endMs: number, check: () => Promise<void>): Pr
   }
 }
 
-/** Rejects when `promise` rejects, or does not settle in time. */
 export async function assertSettlesInTime(
   failure: string,
   promise: Promise<unknown>,
@@ -180,7 +164,6 @@ export async function assertSettlesInTime(
   assert.ok(await isFulfilledWithin(systemClock, withinMs, promise), `${failure} within ${withinMs} ms`);
 }
 
-/** Returns a promise that resolves when the signal aborts, or at once when it has aborted. */
 export function whenAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

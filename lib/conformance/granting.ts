@@ -54,12 +54,12 @@ export const granting: CheckGroup = {
 
   'grants the key again to the owner who has it, with a full time to live and no lesser token': async (context) => {
     const { store, otherStore, key } = await context.openTwoStoresAndKey();
-    const first = await context.acquire(store, key);
-    const { owner, token, ttlMs } = await context.acquire(store, key, { owner: first.owner, ttlMs: LONG_TTL_MS });
-    assert.ok(token >= first.token, `token ${token} came after ${first.token}`);
-    // A session has no more time than before: its holder renews, however long the checks take.
-    const hasMoreTime = ttlMs > first.ttlMs * 2;
-    await repeatUntil(first.answeredAt + first.ttlMs * 1.5, async () => {
+    const firstGrant = await context.acquire(store, key);
+    const { owner, token, ttlMs } = await context.acquire(store, key, { owner: firstGrant.owner, ttlMs: LONG_TTL_MS });
+    assert.ok(token >= firstGrant.token, `token ${token} came after ${firstGrant.token}`);
+    // A session has no more time than before, so its holder renews, however long the checks take.
+    const hasMoreTime = ttlMs > firstGrant.ttlMs * 2;
+    await repeatUntil(firstGrant.answeredAt + firstGrant.ttlMs * 1.5, async () => {
       if (!hasMoreTime) assert.equal(await store.renew(key, owner, ttlMs), true, 'the holder could not renew');
       await context.assertRefused(otherStore, key);
     });
@@ -84,11 +84,11 @@ export const granting: CheckGroup = {
     const formerGrant = await context.acquire(store, key);
     const presentGrant = await acquireAfterDeath(context, formerGrant, otherStore);
     assert.ok(presentGrant.token > formerGrant.token, `token ${presentGrant.token} came after ${formerGrant.token}`);
-    const third = await context.openStore();
-    assert.equal((await third.isHeldBy?.(key, formerGrant.owner)) ?? false, false, 'a former owner has the key');
-    assert.equal(await third.renew(key, formerGrant.owner, formerGrant.ttlMs), false, 'a former owner renewed');
-    assert.equal(await third.release(key, formerGrant.owner), false, 'a former owner released');
-    await context.assertRefused(third, key);
+    const thirdStore = await context.openStore();
+    assert.equal((await thirdStore.isHeldBy?.(key, formerGrant.owner)) ?? false, false, 'a former owner has the key');
+    assert.equal(await thirdStore.renew(key, formerGrant.owner, formerGrant.ttlMs), false, 'a former owner renewed');
+    assert.equal(await thirdStore.release(key, formerGrant.owner), false, 'a former owner released');
+    await context.assertRefused(thirdStore, key);
     assert.equal(await otherStore.release(key, presentGrant.owner), true, 'the present owner has lost the key');
   },
 
@@ -104,7 +104,6 @@ export const granting: CheckGroup = {
   },
 };
 
-/** Requests the key from all stores at once. At most one request may be granted. */
 async function acquireConcurrently(
   context: CheckContext,
   stores: readonly LeaseStore[],

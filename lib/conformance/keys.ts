@@ -6,7 +6,6 @@ const MAX_KEY_BYTES = 4_096;
 const ENDINGS = [' ', '\n', '\r\n', '\t', '\0', '/a', '/a/', ':a', '*', '?', '%', '_', '\\', '%20', "'; drop table"];
 const NON_ASCII_ENDINGS = ['caf\u00e9', 'cafe\u0301', '\u4f60\u597d', '\u{1f512}'];
 
-/** Returns keys that resemble each other and must be kept apart. `key` is random, and consists of letters and digits. */
 const createSimilarKeys = (key: string): readonly string[] => [
   key,
   key.toUpperCase(),
@@ -21,7 +20,6 @@ const createSimilarKeys = (key: string): readonly string[] => [
   ...[...ENDINGS, ...NON_ASCII_ENDINGS].map((ending) => key + ending),
 ];
 
-/** Returns long keys that differ in the last letter only. */
 const createLongKeys = (key: string): readonly string[] =>
   [250, 255, 256, 1_000, MAX_KEY_BYTES].flatMap((bytes) => {
     const commonStart = key.padEnd(bytes - 1, 'k');

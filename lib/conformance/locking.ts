@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import type { LockService } from '../core/index.js';
 import { whenAborted, LONG_TTL_MS, MAX_WAIT_MS, type CheckGroup } from './check-context.js';
 
-/** Promises that a `LockService` on the store keeps. */
 export const locking: CheckGroup = {
   'lets sixty callers of three lock services in one by one, with ever greater fencing tokens': async (context) => {
     const services = await Promise.all(Array.from({ length: 3 }, () => context.openService()));
@@ -24,17 +23,17 @@ export const locking: CheckGroup = {
     };
     await Promise.all(Array.from({ length: 20 }, () => services.map(visit)).flat());
     assert.equal(visitCount, 60, 'a visit was overwritten by another');
-    const ascending = tokens.every((token, i) => i === 0 || token > (tokens[i - 1] ?? token));
-    assert.ok(ascending, `the tokens were ${tokens.join(', ')}`);
+    const isAscending = tokens.every((token, i) => i === 0 || token > (tokens[i - 1] ?? token));
+    assert.ok(isAscending, `the tokens were ${tokens.join(', ')}`);
   },
 
   'lets in who waits when the holder has died': async (context) => {
     const [store, service] = [await context.openStore(), await context.openService()];
     const key = context.newKey();
     await context.acquire(store, key);
-    const waiting = service.acquire(key);
+    const pendingAcquisition = service.acquire(key);
     if ((store.traits?.endsWith ?? 'ttl') !== 'ttl') await store.close();
-    await (await waiting).release();
+    await (await pendingAcquisition).release();
   },
 
   'tells a holder that cannot renew of its loss before it lets the next one in': async (context) => {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { isLockError, type LeaseStore, type LockConfigurationError } from '../core/index.js';
 import { LONG_TTL_MS, type CheckGroup } from './check-context.js';
 
-/** Promises about reading and evicting from outside, for stores that support them. */
 export const looking: CheckGroup = {
   'tells who has a key, where it can tell, and changes nothing by that': async (context) => {
     const { store, otherStore, key } = await context.openTwoStoresAndKey();
@@ -64,7 +63,7 @@ function getEviction(store: LeaseStore): ((key: string, owner: string) => Promis
 }
 
 async function listKeys(store: LeaseStore, prefix: string): Promise<string[]> {
-  const listed = [];
-  for await (const page of store.keys?.(prefix) ?? []) listed.push(...page);
-  return listed;
+  const listedKeys = [];
+  for await (const page of store.keys?.(prefix) ?? []) listedKeys.push(...page);
+  return listedKeys;
 }

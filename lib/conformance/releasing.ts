@@ -52,8 +52,8 @@ export const releasing: CheckGroup = {
       store.renew(key, owner, ttlMs),
       store.release(key, context.newOwner()),
     ]).flat();
-    const settled = Promise.allSettled(requests);
+    const settledRequests = Promise.allSettled(requests);
     await assertSettlesInTime('the store did not close', store.close());
-    await assertSettlesInTime('a request did not settle', settled);
+    await assertSettlesInTime('a request did not settle', settledRequests);
   },
 };

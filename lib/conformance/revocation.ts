@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { isLockError } from '../core/index.js';
 import { whenAborted, assertSettlesInTime, LONG_TTL_MS, type CheckGroup } from './check-context.js';
 
-/** Promises about a lease that an operator revoked on the server. */
 export function revocation(revoke: (key: string) => Promise<void> | void): CheckGroup {
   return {
     'says of a lease that was taken away that it is, and does not bring it back': async (context) => {

@@ -4,7 +4,6 @@ import { whenAborted, assertSettlesInTime, LONG_TTL_MS, MAX_WAIT_MS, type CheckG
 
 const MAX_LOSS_DELAY_MS = 500;
 
-/** Promises about a server that keeps its connections, and does not answer. */
 export function silence(freeze: NonNullable<LeaseStoreHarness['freeze']>): CheckGroup {
   return {
     'says of no answer that it is none, in time, and goes on when the server answers again': async (context) => {
@@ -17,11 +16,11 @@ export function silence(freeze: NonNullable<LeaseStoreHarness['freeze']>): Check
           context.tryAcquire(store, context.newKey()),
           store.release(key, context.newOwner()),
         ] as const;
-        const settled = Promise.allSettled(requests);
-        await assertSettlesInTime('a request did not settle', settled);
-        const [renewal, request] = await settled;
+        const settledRequests = Promise.allSettled(requests);
+        await assertSettlesInTime('a request did not settle', settledRequests);
+        const [renewal, attempt] = await settledRequests;
         assert.notEqual(renewal.status === 'fulfilled' && renewal.value, true, 'the store renewed by itself');
-        assert.equal(request.status, 'rejected', 'the store answered for its server');
+        assert.equal(attempt.status, 'rejected', 'the store answered for its server');
       } finally {
         await thaw();
       }

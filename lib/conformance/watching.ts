@@ -10,20 +10,20 @@ import {
   toGrant,
 } from './check-context.js';
 
-/** Promises about watching. A store without `watch` breaks none of them. */
+/** A store without `watch` keeps these promises, too. */
 export const watching: CheckGroup = {
   'lets in who watches a key, and asks when woken or now and then': async (context) => {
     const { store, otherStore, key } = await context.openTwoStoresAndKey();
     const formerGrant = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
     const waiters = [new Waiter(context, otherStore, key), new Waiter(context, await context.openStore(), key)];
     for (const waiter of waiters) assert.equal(await waiter.tryAcquire(), undefined, 'two owners have the key');
-    const entering = waiters.map(async (waiter) => {
+    const tokenPromises = waiters.map(async (waiter) => {
       const grant = await waiter.acquire();
       assert.equal(await grant.store.release(key, grant.owner), true, 'the waiter had lost the key');
       return grant.token;
     });
     assert.equal(await store.release(key, formerGrant.owner), true, 'the holder had lost the key');
-    const tokens = await Promise.all(entering);
+    const tokens = await Promise.all(tokenPromises);
     assert.equal(new Set([formerGrant.token, ...tokens]).size, 3, 'two owners have the same token');
   },
 
@@ -74,7 +74,6 @@ const RETRY_INTERVAL_MS = 50;
 /** Milliseconds from the end of a lease to a release that still wakes waiters. */
 const LATE_RELEASE_MS = 20;
 
-/** Owner that watches a key from the start. */
 class Waiter {
   readonly owner: string;
   wakeUpCount = 0;
@@ -99,7 +98,7 @@ class Waiter {
     return toGrant(await this.context.tryAcquire(this.store, this.key, { owner, ttlMs: LONG_TTL_MS }));
   }
 
-  /** Acquires the key as soon as it is free, and ends the watch. */
+  /** Ends the watch, too. */
   async acquire(): Promise<Grant> {
     const deadline = performance.now() + MAX_WAIT_MS;
     for (;;) {
@@ -117,7 +116,6 @@ class Waiter {
     }
   }
 
-  /** Resolves with the next wake-up; at once where one has come already. */
   waitForWakeUp(): Promise<void> {
     return new Promise((resolve) => {
       this.#onWake = resolve;

@@ -12,7 +12,6 @@ import { OrderWatch } from './ordering/order-watch.js';
 import { SeveralKeys } from './several/several-keys.js';
 import { Turns } from './turns/turns.js';
 
-/** Parts of one lock service. */
 export interface ServiceParts extends AcquisitionParts {
   readonly locker: Locker;
   readonly severalKeys: SeveralKeys;
@@ -20,20 +19,20 @@ export interface ServiceParts extends AcquisitionParts {
   readonly serviceEnd: ServiceEnd;
 }
 
-/** Creates the parts of a service with `backend`. @throws LockConfigurationError */
+/** @throws LockConfigurationError */
 export function createServiceParts(backend: LockBackend, options: LockServiceOptions): ServiceParts {
   const { defaults, maxWaiters = 100_000, orderWarnings = false, shutdownGraceMs } = options;
   const resolver = new OptionResolver(defaults, backend.store);
   const keyPrefix = keyPrefixOf(options);
-  const stopping = new AbortController();
-  const service = createServiceContext(backend, options, stopping.signal);
+  const stopController = new AbortController();
+  const service = createServiceContext(backend, options, stopController.signal);
   const turns: HoldTurns = new Turns(service.pendingWork);
   const holds = new Holds(service, turns, options);
   const orderWatch = orderWarnings ? new OrderWatch(orderWarnings, keyPrefix, service.observers) : undefined;
   const parts = { service, turns, holds, maxWaiters, orderWatch };
   const leaderships = new Leaderships(parts, resolver, keyPrefix);
   const stopFollowingHealth = followHealth(service, holds);
-  const serviceEnd = new ServiceEnd({ ...parts, leaderships, stopFollowingHealth }, stopping, shutdownGraceMs);
+  const serviceEnd = new ServiceEnd({ ...parts, leaderships, stopFollowingHealth }, stopController, shutdownGraceMs);
   const locker = new Locker(parts, resolver, serviceEnd, keyPrefix);
   return { ...parts, locker, severalKeys: new SeveralKeys(locker, service.clock), leaderships, serviceEnd };
 }

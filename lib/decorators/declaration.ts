@@ -23,12 +23,10 @@ export function assertLegacyDecorator(decorator: string, context: unknown): void
   throw new LockConfigurationError(message, 'experimentalDecorators');
 }
 
-/** Returns the method's name for messages: `SaleService.buy`. */
 export function labelOf({ target, name }: Declaration): string {
   return `${target.constructor.name}.${String(name)}`;
 }
 
-/** Returns the first prototype in the chain, beginning with `prototype` itself, that declares the method. */
 export function findDeclaringPrototype(prototype: object, name: string | symbol): object | undefined {
   for (let candidate: object | null = prototype; candidate; candidate = Object.getPrototypeOf(candidate)) {
     if (Object.hasOwn(candidate, name)) return candidate;

@@ -19,7 +19,6 @@ export function wrapMethod<Wrapper extends Method>(method: Method, wrapper: Wrap
   return wrapper;
 }
 
-/** Returns the method as its class declares it, without the wrappers of this library. */
 export function unwrapMethod(method: Method): Method {
   const wrappedMethod = methodsByWrapper.get(method);
   return wrappedMethod ? unwrapMethod(wrappedMethod) : method;

@@ -1,7 +1,7 @@
 import type { LockEvent } from '../core/index.js';
 import type { InspectedTemplate } from './inspector-state.js';
 
-/** Maximum number of templates that are counted apart in a minute. Events of further ones count for `OTHER_TEMPLATES`. */
+/** Maximum number of templates that are counted apart in a minute. */
 const MAX_TEMPLATES = 200;
 const OTHER_TEMPLATES = '(others)';
 const MINUTE_MS = 60_000;
@@ -55,7 +55,6 @@ class EventCounts {
   }
 }
 
-/** Counts of the events of this process in the last minutes, by key template: there are fewer templates than keys. */
 export class Contention {
   readonly #minutes: { readonly minute: number; readonly countsByTemplate: Map<string, EventCounts> }[] = [];
 
@@ -67,20 +66,19 @@ export class Contention {
     counts.addEvent(event);
   }
 
-  /** Returns the templates of the last minutes, the one with the longest total wait first. */
   listTemplates(nowMs: number): InspectedTemplate[] {
     this.#removeOldMinutes(Math.floor(nowMs / MINUTE_MS));
-    const countsSums = new Map<string, EventCounts>();
+    const totalsByTemplate = new Map<string, EventCounts>();
     for (const { countsByTemplate } of this.#minutes) {
       for (const [template, counts] of countsByTemplate) {
-        const sum = countsSums.get(template) ?? new EventCounts();
-        countsSums.set(template, sum);
-        sum.addCounts(counts);
+        const totals = totalsByTemplate.get(template) ?? new EventCounts();
+        totalsByTemplate.set(template, totals);
+        totals.addCounts(counts);
       }
     }
-    return [...countsSums]
+    return [...totalsByTemplate]
       .toSorted(([, one], [, other]) => other.totalWaitMs - one.totalWaitMs || other.acquired - one.acquired)
-      .map(([template, sum]) => sum.toInspectedTemplate(template));
+      .map(([template, totals]) => totals.toInspectedTemplate(template));
   }
 
   #getCountsOfMinute(minute: number): Map<string, EventCounts> {

@@ -12,19 +12,18 @@ const TROUBLE_TYPES: ReadonlySet<string> = new Set([
   'orderSuspect',
 ]);
 
-/** The newest events of this process. Troubles have a list of their own, so that busy keys do not push them out. */
+/** Keeps troubles in a list of their own, so that the events of busy keys do not push them out. */
 export class EventHistory {
   readonly #ordinaryEvents: InspectedEvent[] = [];
   readonly #troubles: InspectedEvent[] = [];
   readonly #troubleListeners = new Set<(trouble: InspectedEvent) => void>();
 
-  /** Calls `listener` for each trouble from now on. Returns a function that ends this. */
   followTroubles(listener: (trouble: InspectedEvent) => void): () => void {
     this.#troubleListeners.add(listener);
     return () => this.#troubleListeners.delete(listener);
   }
 
-  /** Adds an event. A trouble that repeats the newest one takes its place, and counts it. */
+  /** A trouble that repeats the newest trouble replaces it, with a higher count. */
   addEvent(event: InspectedEvent): void {
     if (!TROUBLE_TYPES.has(event.type)) return appendEvent(this.#ordinaryEvents, event);
     const newestTrouble = this.#troubles.at(-1);
@@ -35,7 +34,6 @@ export class EventHistory {
     for (const listener of this.#troubleListeners) listener(trouble);
   }
 
-  /** Returns the events of the last minutes, the newest first. */
   readEvents(nowMs: number): { readonly history: InspectedEvent[]; readonly troubles: InspectedEvent[] } {
     const windowStart = new Date(nowMs - WINDOW_MS).toISOString();
     const selectNewestFirst = (events: readonly InspectedEvent[]) =>
@@ -44,7 +42,6 @@ export class EventHistory {
   }
 }
 
-/** Returns whether two troubles differ in their times only, as the failures of a server that is down do. */
 function isSameTrouble(one: InspectedEvent, other: InspectedEvent): boolean {
   return (
     one.type === other.type &&
@@ -55,13 +52,12 @@ function isSameTrouble(one: InspectedEvent, other: InspectedEvent): boolean {
   );
 }
 
-/** Appends an event, and removes the oldest one of a full list. */
 function appendEvent(events: InspectedEvent[], event: InspectedEvent): void {
   events.push(event);
   if (events.length > MAX_EVENTS) events.shift();
 }
 
-/** Creates the page's form of an event. @param key without the namespace */
+/** @param key without the namespace */
 export function createInspectedEvent(
   backend: string,
   key: string | undefined,
@@ -109,7 +105,7 @@ function describeEvent(event: LockEvent): string | undefined {
   }
 }
 
-/** Returns the names of a process, such as `api-1 (host:42)`. */
+/** Returns a name such as `api-1 (host:42)`. */
 export function describeProcess({ label, host, pid }: { label?: string; host?: string; pid?: number }): string {
   const processName = host === undefined ? 'an unknown process' : `${host}:${pid}`;
   return label === undefined ? processName : `${label} (${processName})`;

@@ -16,26 +16,22 @@ import type { InspectedBackend, InspectedHolder, InspectedKey, InspectedParty } 
 const MAX_KEYS = 1_000;
 /** Maximum number of keys that a search compares, which bounds its time. A search for a whole key always finds it. */
 const MAX_SCANNED_KEYS = 100_000;
-/** Maximum number of queries under way at a time. */
-const MAX_QUERIES = 16;
+const MAX_CONCURRENT_QUERIES = 16;
 
-/** One lock service of the application, with the counts of its events. */
 export class InspectedService {
   readonly #contention = new Contention();
 
   constructor(
     readonly name: string,
     readonly locks: LockService,
-    private readonly names: KeyTemplateNames,
+    private readonly templateNames: KeyTemplateNames,
     private readonly history: EventHistory,
   ) {}
 
-  /** Records the events of the service until it ends. */
   async recordEvents(): Promise<void> {
     for await (const event of this.locks.events({ limit: 10_000 })) this.#recordEvent(event);
   }
 
-  /** Reads the keys that contain `search`, and the state of their backend. */
   async readBackend(search: string): Promise<InspectedBackend> {
     const { locks, name } = this;
     const holds = new Map(locks.inspect().map((hold) => [this.#removeKeyPrefix(hold.key), hold]));
@@ -55,7 +51,7 @@ export class InspectedService {
     };
   }
 
-  /** Finds the keys that contain `search`: first those that this process holds, then those that the server lists. */
+  /** Puts the keys that this process holds before those that the server lists. */
   async #findKeys(search: string, holds: ReadonlyMap<string, unknown>) {
     const keys = new Set([...holds.keys()].filter((key) => key.includes(search)).slice(0, MAX_KEYS));
     let hasMoreKeys = keys.size < holds.size && search === '';
@@ -76,12 +72,12 @@ export class InspectedService {
     }
   }
 
-  /** Reads the keys until the first failure, so that a server that is down is not asked a thousand times. */
+  /** Stops reading at the first failure, so that a server that is down is not asked a thousand times. */
   async #readKeys(keys: readonly string[], holds: ReadonlyMap<string, LockSnapshot>) {
     const inspectedKeys: InspectedKey[] = [];
     let error: string | undefined;
     const remainingKeys = keys.values();
-    /** Reads keys one after the other. Several calls share the iterator, so that each key is read once. */
+    /** Several calls share the iterator, so that each key is read once. */
     const readKeysOneByOne = async (): Promise<void> => {
       for (const key of remainingKeys) {
         const hold = holds.get(key);
@@ -95,7 +91,7 @@ export class InspectedService {
         }
       }
     };
-    await Promise.all(Array.from({ length: MAX_QUERIES }, readKeysOneByOne));
+    await Promise.all(Array.from({ length: MAX_CONCURRENT_QUERIES }, readKeysOneByOne));
     return { keys: inspectedKeys.toSorted((a, b) => (a.key < b.key ? -1 : 1)), error };
   }
 
@@ -103,7 +99,7 @@ export class InspectedService {
     const { holder, holders, waiters = [] } = state;
     return {
       key,
-      template: this.names.nameOf(key),
+      template: this.templateNames.nameOf(key),
       ...(holder ? { holder: toInspectedHolder(holder) } : {}),
       ...(holders ? { holders: holders.map(toInspectedHolder) } : {}),
       waiters: waiters.map(toInspectedParty),
@@ -114,7 +110,7 @@ export class InspectedService {
   #recordEvent(event: LockEvent): void {
     const now = new Date();
     const key = 'key' in event && event.key !== '' ? this.#removeKeyPrefix(event.key) : undefined;
-    if (key !== undefined) this.#contention.addEvent(this.names.nameOf(key), event, now.getTime());
+    if (key !== undefined) this.#contention.addEvent(this.templateNames.nameOf(key), event, now.getTime());
     this.history.addEvent(createInspectedEvent(this.name, key, event, now));
   }
 

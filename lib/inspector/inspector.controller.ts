@@ -37,7 +37,6 @@ type Reply = ServerResponse | FastifyReply;
 
 interface FastifyReply {
   readonly raw: ServerResponse;
-  /** Tells Fastify that the answer is written without it. */
   hijack(): void;
 }
 
@@ -67,7 +66,7 @@ const CONTENT_SECURITY_POLICY = [
 /** Bytes that a client of the event stream may leave unread before it is disconnected. Browsers then reconnect. */
 const MAX_UNREAD_BYTES = 1_000_000;
 
-/** Creates the controller of the routes below `path`. Answers bypass interceptors, which may wrap them. */
+/** Answers bypass interceptors, which may wrap them. */
 export function createInspectorController(
   path: string,
   guards: readonly InspectorGuard[],
@@ -80,7 +79,7 @@ export function createInspectorController(
   class LockInspectorController {
     constructor(
       @Inject(LockInspector) private readonly inspector: LockInspector,
-      private readonly host: HttpAdapterHost,
+      private readonly adapterHost: HttpAdapterHost,
     ) {}
 
     @Get()
@@ -128,7 +127,7 @@ export function createInspectorController(
     }
 
     #sendAnswer(reply: Reply, type: string, body: string, extraHeaders: Record<string, string> = {}): void {
-      const { httpAdapter } = this.host;
+      const { httpAdapter } = this.adapterHost;
       const headers = { ...HEADERS, 'Content-Type': type, ...extraHeaders };
       for (const [name, value] of Object.entries(headers)) httpAdapter.setHeader(reply, name, value);
       httpAdapter.reply(reply, body, 200);
@@ -144,7 +143,7 @@ function takeNodeResponse(reply: Reply): ServerResponse {
   return reply.raw;
 }
 
-/** Checks the body of a request that frees a key. @throws BadRequestException */
+/** @throws BadRequestException */
 function parseEviction(body: unknown): { readonly backend: string; readonly key: string; readonly owner: string } {
   const fields: Partial<Record<string, unknown>> = typeof body === 'object' && body !== null ? { ...body } : {};
   const { backend, key, owner } = fields;

@@ -53,7 +53,6 @@ function parseGuards({ guard }: LockInspectorOptions): InspectorGuard[] {
   );
 }
 
-/** Returns whether a value is a class, or an object with the method of a guard. */
 function isGuard(guard: unknown): guard is InspectorGuard {
   if (typeof guard === 'function') return true;
   return typeof guard === 'object' && guard !== null && 'canActivate' in guard;

@@ -9,22 +9,21 @@ import { describeProcess, EventHistory } from './event-history.js';
 import { InspectedService } from './inspected-service.js';
 import type { InspectedEvent, InspectorState } from './inspector-state.js';
 
-/** Reads the state of all lock services of the application for the page, and takes keys from their owners. */
 @Injectable()
 export class LockInspector implements OnModuleInit, OnModuleDestroy {
   readonly #logger = new Logger('LockInspector');
   readonly #history = new EventHistory();
   readonly #services = new Map<string, InspectedService>();
   readonly #endStreams = new Set<() => void>();
-  /** Readings under way, by search. Viewers at the same time share a reading, so that they cost the server no more queries. */
+  /** Readings under way, by search. Simultaneous viewers share one, so that they cost the server no more queries. */
   readonly #readings = new Map<string, Promise<InspectorState>>();
 
   constructor(private readonly discovery: DiscoveryService) {}
 
   onModuleInit(): void {
-    const names = KeyTemplateNames.of(this.discovery);
+    const templateNames = KeyTemplateNames.of(this.discovery);
     for (const [name, locks] of lockServicesOf(this.discovery)) {
-      const service = new InspectedService(name, locks, names, this.#history);
+      const service = new InspectedService(name, locks, templateNames, this.#history);
       this.#services.set(name, service);
       void service.recordEvents();
     }
@@ -42,7 +41,7 @@ export class LockInspector implements OnModuleInit, OnModuleDestroy {
     return reading;
   }
 
-  /** Calls `listener` for each trouble, and `endStream` at shutdown. Returns a function that ends this. */
+  /** `endStream` is called at shutdown. Returns a function that removes both callbacks. */
   followTroubles(listener: (trouble: InspectedEvent) => void, endStream: () => void): () => void {
     const stopListening = this.#history.followTroubles(listener);
     this.#endStreams.add(endStream);
@@ -57,7 +56,7 @@ export class LockInspector implements OnModuleInit, OnModuleDestroy {
   }
 
   /**
-   * Takes a key from its owner, and records by whose request. Returns `undefined` when `owner` no longer holds the key.
+   * Returns `undefined` when `owner` no longer holds the key.
    * @throws LockError
    */
   async evictOwner(backend: string, key: string, owner: string, requester: string): Promise<KeyHolder | undefined> {

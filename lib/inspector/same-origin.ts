@@ -12,7 +12,7 @@ export function assertSameOrigin(headers: IncomingHttpHeaders): void {
   if (type.trim().toLowerCase() !== 'application/json') throw new UnsupportedMediaTypeException();
 }
 
-/** Returns whether the page itself sent the request. Browsers send `Sec-Fetch-Site` from secure pages only. */
+/** Browsers send `Sec-Fetch-Site` from secure pages only. */
 function isSameOrigin(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin';

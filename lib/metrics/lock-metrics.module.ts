@@ -19,7 +19,6 @@ export interface LockMetricsModuleOptions extends LockMetricsOptions {
   readonly templateOf?: (key: string) => string;
 }
 
-/** Token of the option `templateOf`. */
 const TEMPLATE_OF_TOKEN = Symbol('templateOf of LockMetricsModule');
 
 @Injectable()
@@ -33,10 +32,12 @@ class MetricsStarter implements OnModuleInit, OnApplicationShutdown {
   ) {}
 
   onModuleInit(): void {
-    const names = KeyTemplateNames.of(this.discovery);
-    const templateOf = (key: string): string => names.templateOf(key) ?? this.fallbackTemplateOf(key);
+    const templateNames = KeyTemplateNames.of(this.discovery);
+    const templateOf = (key: string): string => templateNames.templateOf(key) ?? this.fallbackTemplateOf(key);
     for (const [backend, locks] of lockServicesOf(this.discovery)) {
-      this.#stopFunctions.push(this.metrics.observe(locks, { backend, templateOf, templates: names.templates }));
+      this.#stopFunctions.push(
+        this.metrics.observe(locks, { backend, templateOf, templates: templateNames.templates }),
+      );
     }
   }
 

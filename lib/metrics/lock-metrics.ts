@@ -28,10 +28,8 @@ const DEFAULT_HOLD_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 
 const DEFAULT_PREFIX = 'distributed_lock_';
 const LABELS = ['backend', 'template'] as const;
 type Labels = Record<(typeof LABELS)[number], string>;
-/** Metrics of this process, by registry and prefix. */
 const metricsByRegistry = new WeakMap<Registry, Map<string, LockMetrics>>();
 
-/** Service whose locks the gauges count. */
 interface LabelledService {
   readonly service: LockService;
   readonly backend: string;
@@ -51,7 +49,7 @@ export class LockMetrics {
   readonly #losses;
   readonly #lateRenewals;
   readonly #failures;
-  readonly #waiting;
+  readonly #waitingCallers;
 
   /** Returns the metrics of a registry and prefix. Several applications of a process share them. The first call creates them. */
   static of(options: LockMetricsOptions = {}): LockMetrics {
@@ -79,7 +77,7 @@ export class LockMetrics {
     this.#failures = createCounter('backend_failures', 'Requests that failed', ['backend', 'operation']);
     const createGauge = (name: string, help: string, collect?: (this: Gauge) => void) =>
       new Gauge({ name: prefix + name, help, labelNames: LABELS, registers, ...(collect ? { collect } : {}) });
-    this.#waiting = createGauge('waiting', 'Callers who wait now');
+    this.#waitingCallers = createGauge('waiting', 'Callers who wait now');
     const labelledServices = this.#labelledServices;
     createGauge('held', 'Locks that are held now', function () {
       this.reset();
@@ -128,8 +126,8 @@ export class LockMetrics {
       tracer: {
         begin: ({ key }) => {
           const labels = labelsOf(key);
-          const endWait = (): void => this.#waiting.dec(labels);
-          this.#waiting.inc(labels);
+          const endWait = (): void => this.#waitingCallers.dec(labels);
+          this.#waitingCallers.inc(labels);
           return { granted: endWait, refused: endWait, failed: endWait };
         },
       },

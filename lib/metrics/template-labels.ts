@@ -4,7 +4,6 @@ import { getFirstWordName } from '../nest/locked/key-template-names.js';
 const MAX_TEMPLATES = 200;
 const OTHERS_LABEL = '(others)';
 
-/** Labels of keys by their templates. Templates that come after the maximum share one label. */
 export class TemplateLabels {
   readonly #labelledTemplates = new Set<string>();
 

@@ -19,7 +19,6 @@ export function getForeignServiceClasses(): readonly (typeof LockService)[] {
   return Array.from(copies, ({ serviceClass }) => serviceClass).filter((other) => other !== LockService);
 }
 
-/** Returns a warning when the process has several copies of this package. */
 export function severalCopiesWarning(): string | undefined {
   if (copies.size < 2) return undefined;
   const files = Array.from(copies, ({ file = 'an unknown file' }) => file);

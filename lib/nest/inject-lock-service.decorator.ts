@@ -1,7 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { LockService } from '../core/index.js';
 
-/** Name of a module's only backend. */
 export const DEFAULT_BACKEND = 'default';
 
 /** Returns the token of a backend's `LockService`: the class itself for the default backend. */
@@ -14,10 +13,9 @@ export function InjectLockService(backend?: string): ParameterDecorator & Proper
   return Inject(getLockServiceToken(backend));
 }
 
-/** Token of a module's `NamedLockServices`, the same in all copies of this package. */
+/** Token of a module's `NamedLockServices`. All copies of this package share the token. */
 export const LOCK_SERVICES = Symbol.for('nestjs-distributed-lock/services');
 
-/** Lock services of a module, by the names of their backends. */
 export interface NamedLockServices {
   get(backend: string): LockService | undefined;
   /** @throws LockConfigurationError when a backend can never work */

@@ -2,33 +2,38 @@ import 'reflect-metadata';
 import type { Declaration } from '../decorators/declaration.js';
 import { isObject } from '../decorators/is-object.js';
 
-/** Keys of the metadata by which Nest and its packages describe a handler. The packages themselves are not imported. */
-const PARAMETERS = '__routeArguments__';
-const CUSTOM_PARAMETER_MARK = '__customRouteArgs__';
+/** Metadata keys of Nest and its packages, copied because not all of these packages need to be installed. */
+const PARAMETERS_KEY = '__routeArguments__';
+const CUSTOM_PARAMETER_KEY_PART = '__customRouteArgs__';
 /** Prefix of a parameter's key: `RouteParamtypes.RESPONSE` of `@nestjs/common`. */
 const RESPONSE_PREFIX = '1:';
 /** Prefix of a parameter's key: `RouteParamtypes.PARAM`. */
 const ROUTE_PARAMETER_PREFIX = '5:';
-const SSE = '__sse__';
-const ROUTE_PATH = 'path';
-const HTTP_METHOD = 'method';
+const SSE_KEY = '__sse__';
+const ROUTE_PATH_KEY = 'path';
+const HTTP_METHOD_KEY = 'method';
 const MESSAGE_KEYS = ['message', 'microservices:pattern'] as const;
-const FIELD_RESOLVER = 'graphql:resolve_property';
-const RESOLVER_KEYS = ['graphql:resolver_type', FIELD_RESOLVER] as const;
-const TRANSPORT = 'microservices:transport';
+const FIELD_RESOLVER_KEY = 'graphql:resolve_property';
+const RESOLVER_KEYS = ['graphql:resolver_type', FIELD_RESOLVER_KEY] as const;
+const TRANSPORT_KEY = 'microservices:transport';
 /** Value of `Transport.GRPC` in `@nestjs/microservices`. */
-const GRPC = 4;
-const HANDLER_TYPE = 'microservices:handler_type';
+const GRPC_TRANSPORT = 4;
+const HANDLER_TYPE_KEY = 'microservices:handler_type';
 /** Value of `PatternHandler.EVENT` in `@nestjs/microservices`. */
-const EVENT_HANDLER = 2;
-const INTERCEPTORS = '__interceptors__';
-const FILTERS = '__exceptionFilters__';
-const CAUGHT_TYPES = '__filterCatchExceptions__';
-const DECLARATION = Symbol.for('nestjs-distributed-lock/declaration with @Locked');
+const EVENT_HANDLER_TYPE = 2;
+const INTERCEPTORS_KEY = '__interceptors__';
+const FILTERS_KEY = '__exceptionFilters__';
+const CAUGHT_TYPES_KEY = '__filterCatchExceptions__';
+const DECLARATION_KEY = Symbol.for('nestjs-distributed-lock/declaration with @Locked');
 /** Keys that say nothing about whether a method is a handler: enhancers and `@Locked` stand on other methods, too. */
-const NON_HANDLER_KEYS: ReadonlySet<unknown> = new Set([INTERCEPTORS, '__guards__', '__pipes__', FILTERS, DECLARATION]);
+const NON_HANDLER_KEYS: ReadonlySet<unknown> = new Set([
+  INTERCEPTORS_KEY,
+  '__guards__',
+  '__pipes__',
+  FILTERS_KEY,
+  DECLARATION_KEY,
+]);
 
-/** Returns the positions of the parameters that have `@Param`. */
 export function getRouteParameterPositions(declaration: Declaration): ReadonlySet<number> {
   const parameters = getDecoratedParameters(declaration).filter(([key]) => key.startsWith(ROUTE_PARAMETER_PREFIX));
   return new Set(parameters.map(([, { index }]) => index));
@@ -38,7 +43,7 @@ export function getRouteParameterPositions(declaration: Declaration): ReadonlySe
 export function getDecoratedParameterPositions(declaration: Declaration): ReadonlyMap<string, number | 'ambiguous'> {
   const positions = new Map<string, number | 'ambiguous'>();
   for (const [key, { index, data }] of getDecoratedParameters(declaration)) {
-    if (key.includes(CUSTOM_PARAMETER_MARK) || typeof data !== 'string' || data === '') continue;
+    if (key.includes(CUSTOM_PARAMETER_KEY_PART) || typeof data !== 'string' || data === '') continue;
     positions.set(data, positions.has(data) ? 'ambiguous' : index);
   }
   return positions;
@@ -46,16 +51,14 @@ export function getDecoratedParameterPositions(declaration: Declaration): Readon
 
 interface DecoratedParameter {
   readonly index: number;
-  /** Argument of the parameter's decorator. */
   readonly data?: unknown;
 }
 
-/** Returns the decorated parameters of a method, each with the metadata key that tells its decorator. */
 function getDecoratedParameters({
   target,
   name,
 }: Declaration): readonly [key: string, parameter: DecoratedParameter][] {
-  const parameters: unknown = Reflect.getMetadata(PARAMETERS, target.constructor, name);
+  const parameters: unknown = Reflect.getMetadata(PARAMETERS_KEY, target.constructor, name);
   return Object.entries(parameters ?? {}).flatMap(([key, value]: [string, unknown]) =>
     isDecoratedParameter(value) ? [[key, value] as const] : [],
   );
@@ -73,13 +76,13 @@ export function hasResponseParameter(declaration: Declaration): boolean {
   });
 }
 
-/** Returns the types of the method's parameters, if the compiler emitted them (`emitDecoratorMetadata`). */
+/** Returns `undefined` without `emitDecoratorMetadata`. */
 export function getParameterTypes({ target, name }: Declaration): readonly unknown[] | undefined {
   const types: unknown = Reflect.getMetadata('design:paramtypes', target, name);
   return Array.isArray(types) ? types : undefined;
 }
 
-/** Returns whether the compiler emitted an Observable as the method's return type, of any copy of rxjs. */
+/** Recognizes an Observable of any copy of rxjs. Returns `false` without `emitDecoratorMetadata`. */
 export function returnsObservable({ target, name }: Declaration): boolean {
   const type: unknown = Reflect.getMetadata('design:returntype', target, name);
   const prototype: unknown = typeof type === 'function' ? type.prototype : undefined;
@@ -87,58 +90,50 @@ export function returnsObservable({ target, name }: Declaration): boolean {
 }
 
 export function isEventStream(method: object): boolean {
-  return Reflect.getMetadata(SSE, method) === true;
+  return Reflect.getMetadata(SSE_KEY, method) === true;
 }
 
-/** Returns whether Nest or another library may call `method` to handle a request. */
 export function mayBeHandler(method: object): boolean {
   return Reflect.getMetadataKeys(method).some((key: unknown) => !NON_HANDLER_KEYS.has(key));
 }
 
-/** Returns whether `method` answers messages of a gateway or a microservice. */
 export function isMessageHandler(method: object): boolean {
   return MESSAGE_KEYS.some((key) => Reflect.hasMetadata(key, method));
 }
 
-/** Returns whether `method` handles events: their senders wait for no answer. */
 export function isEventHandler(method: object): boolean {
-  return Reflect.getMetadata(HANDLER_TYPE, method) === EVENT_HANDLER;
+  return Reflect.getMetadata(HANDLER_TYPE_KEY, method) === EVENT_HANDLER_TYPE;
 }
 
 export function isGrpcMethod(method: object): boolean {
-  return Reflect.getMetadata(TRANSPORT, method) === GRPC;
+  return Reflect.getMetadata(TRANSPORT_KEY, method) === GRPC_TRANSPORT;
 }
 
-/** Returns whether `method` resolves a query, a mutation, a subscription or a field of GraphQL. */
 export function isResolver(method: object): boolean {
   return RESOLVER_KEYS.some((key) => Reflect.hasMetadata(key, method));
 }
 
-/** Returns whether `method` resolves a field of a GraphQL object. */
 export function isFieldResolver(method: object): boolean {
-  return Reflect.hasMetadata(FIELD_RESOLVER, method);
+  return Reflect.hasMetadata(FIELD_RESOLVER_KEY, method);
 }
 
-/** Returns whether `method` answers HTTP requests. */
 export function isHttpHandler(method: object): boolean {
-  return Reflect.hasMetadata(HTTP_METHOD, method);
+  return Reflect.hasMetadata(HTTP_METHOD_KEY, method);
 }
 
-/** Returns whether Nest calls `method` for another transport than HTTP. */
 export function isNonHttpHandler(method: object): boolean {
   return isMessageHandler(method) || isResolver(method);
 }
 
-/** Returns whether the route of `method`, of its controller, or one of the prefixes has the parameter `name`. */
 export function routeHasParameter(
   method: object,
   controller: object,
   name: string,
   routePrefixes: readonly string[] = [],
 ): boolean {
-  const route: unknown = Reflect.getMetadata(ROUTE_PATH, method);
+  const route: unknown = Reflect.getMetadata(ROUTE_PATH_KEY, method);
   if (route === undefined) return false;
-  const paths: unknown[] = [route, Reflect.getMetadata(ROUTE_PATH, controller), ...routePrefixes];
+  const paths: unknown[] = [route, Reflect.getMetadata(ROUTE_PATH_KEY, controller), ...routePrefixes];
   return paths
     .flat()
     .filter((path) => typeof path === 'string')
@@ -146,41 +141,38 @@ export function routeHasParameter(
     .some((match) => match.groups?.['name'] === name);
 }
 
-/** Puts `interceptor` before all others of a class. Nest runs them before the interceptors of its methods. */
+/** Nest runs the interceptors of a class before the interceptors of its methods. */
 export function addFirstInterceptor(classRef: object, interceptor: unknown): void {
   const others = getInterceptors(classRef).filter((other) => other !== interceptor);
-  Reflect.defineMetadata(INTERCEPTORS, [interceptor, ...others], classRef);
+  Reflect.defineMetadata(INTERCEPTORS_KEY, [interceptor, ...others], classRef);
 }
 
-/** Puts `interceptor` after all others of `method`: it runs directly before the method. */
 export function addLastInterceptor(method: object, interceptor: unknown): void {
   const others = getInterceptors(method).filter((other) => other !== interceptor);
-  Reflect.defineMetadata(INTERCEPTORS, [...others, interceptor], method);
+  Reflect.defineMetadata(INTERCEPTORS_KEY, [...others, interceptor], method);
 }
 
 function getInterceptors(target: object): readonly unknown[] {
-  const interceptors: unknown = Reflect.getMetadata(INTERCEPTORS, target);
+  const interceptors: unknown = Reflect.getMetadata(INTERCEPTORS_KEY, target);
   return Array.isArray(interceptors) ? interceptors : [];
 }
 
-/** Returns the filters, or their classes, in `@UseFilters` of a class or a method. */
 export function getFilters(target: object): readonly unknown[] {
-  const filters: unknown = Reflect.getMetadata(FILTERS, target);
+  const filters: unknown = Reflect.getMetadata(FILTERS_KEY, target);
   return Array.isArray(filters) ? filters : [];
 }
 
-/** Returns the error classes in `@Catch` of a filter, or of a filter's class. */
 export function getCaughtTypes(filter: unknown): readonly (abstract new (...args: never[]) => unknown)[] {
   const classRef: unknown = isObject(filter) ? filter.constructor : filter;
-  const types: unknown = typeof classRef === 'function' ? Reflect.getMetadata(CAUGHT_TYPES, classRef) : undefined;
+  const types: unknown = typeof classRef === 'function' ? Reflect.getMetadata(CAUGHT_TYPES_KEY, classRef) : undefined;
   return Array.isArray(types) ? types : [];
 }
 
 /** Records the declaration of a locked method in its metadata, which wrappers of other libraries copy. */
 export function setDeclaration(declaration: Declaration, method: object): void {
-  Reflect.defineMetadata(DECLARATION, declaration, method);
+  Reflect.defineMetadata(DECLARATION_KEY, declaration, method);
 }
 
 export function getDeclaration(method: object): unknown {
-  return Reflect.getMetadata(DECLARATION, method);
+  return Reflect.getMetadata(DECLARATION_KEY, method);
 }

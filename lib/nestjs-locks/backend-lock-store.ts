@@ -22,7 +22,6 @@ const MAX_TTL_MS = 30 * 86_400_000;
 /** Maximum number of leases whose owners are remembered. The store looks up the owners of further leases. */
 const MAX_REMEMBERED_LEASES = 100_000;
 
-/** Store that can tell who holds a key. */
 type SearchableStore = LeaseStore & Required<Pick<LeaseStore, 'look'>>;
 
 /**
@@ -44,7 +43,7 @@ export function lockStore(input: GivenBackend): BackendLockStore {
 /** Store that `lockStore` returns. Its calls reject with `LockBackendError` when the backend does not answer. */
 export class BackendLockStore implements LockStore, AsyncDisposable {
   readonly #store: SearchableStore;
-  /** Owners in the backend of the leases that this process acquired, by the hashes of the package's keys and owners. */
+  /** Owners in the backend of this process's leases, by the hash of the package's key and owner. */
   readonly #leaseOwners = new Map<string, string>();
   readonly #metadata = ownMetadata(undefined);
 
@@ -61,20 +60,20 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
     const leaseOwner = ownerHash + randomBytes(16).toString('base64url');
     const request = {
       owner: leaseOwner,
-      ttlMs: this.#supportedTtlMs(ttl),
+      ttlMs: this.#toSupportedTtlMs(ttl),
       metadata: this.#metadata,
       deadline: Deadline.after(0),
     };
     const lease = await runOutsideLocks(() => this.backend.acquire(key, request));
     if (!lease) return { acquired: false };
-    this.#remember(ownerHash, leaseOwner);
+    this.#rememberLeaseOwner(ownerHash, leaseOwner);
     return { acquired: true, fencingToken: Number(lease.fencingToken) };
   }
 
   async renew(key: string, owner: string, ttl: number): Promise<boolean> {
-    const ttlMs = this.#supportedTtlMs(ttl);
+    const ttlMs = this.#toSupportedTtlMs(ttl);
     const ownerHash = hashOwner(key, owner);
-    return this.#send('renew', key, async () => {
+    return this.#sendRequest('renew', key, async () => {
       const leaseOwner = this.#leaseOwners.get(ownerHash) ?? (await this.#findLeaseOwner(key, ownerHash));
       const isRenewed = leaseOwner !== undefined && (await this.#store.renew(key, leaseOwner, ttlMs));
       if (!isRenewed) this.#leaseOwners.delete(ownerHash);
@@ -88,7 +87,7 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
     const rememberedOwner = this.#leaseOwners.get(ownerHash);
     this.#leaseOwners.delete(ownerHash);
     try {
-      return await this.#send('release', key, async () => {
+      return await this.#sendRequest('release', key, async () => {
         // Some stores report success for a lease that has expired. Hence the store is first asked who holds the key.
         const leaseOwner = await this.#findLeaseOwner(key, ownerHash);
         return leaseOwner !== undefined && this.#store.release(key, leaseOwner);
@@ -121,17 +120,17 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
     return this.close();
   }
 
-  /** Returns the owner of the key's lease in the backend, if the owner has this hash. */
   async #findLeaseOwner(key: string, ownerHash: string): Promise<string | undefined> {
     const { holder } = await this.#store.look(key);
     return holder?.owner.startsWith(ownerHash) === true ? holder.owner : undefined;
   }
 
-  #remember(ownerHash: string, leaseOwner: string): void {
+  #rememberLeaseOwner(ownerHash: string, leaseOwner: string): void {
     this.#leaseOwners.delete(ownerHash);
     this.#leaseOwners.set(ownerHash, leaseOwner);
-    const [oldest] = this.#leaseOwners.keys();
-    if (this.#leaseOwners.size > MAX_REMEMBERED_LEASES && oldest !== undefined) this.#leaseOwners.delete(oldest);
+    const [oldestHash] = this.#leaseOwners.keys();
+    if (this.#leaseOwners.size > MAX_REMEMBERED_LEASES && oldestHash !== undefined)
+      this.#leaseOwners.delete(oldestHash);
   }
 
   #releaseInBackground(key: string, owner: string): void {
@@ -139,13 +138,13 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
     runOutsideLocks(() => this.backend.leaveQueue(key, request));
   }
 
-  /** Returns the TTL, or the store's minimum if that is longer: a lease may last longer than its owner asked, never shorter. */
-  #supportedTtlMs(ttl: number): number {
+  /** A lease may last longer than its owner asked, never shorter. */
+  #toSupportedTtlMs(ttl: number): number {
     assertWhole('ttl', ttl, 1, MAX_TTL_MS);
     return Math.max(ttl, this.#store.traits?.ttlLimits?.minMs ?? 0);
   }
 
-  async #send<T>(operation: string, key: string, request: () => Promise<T>): Promise<T> {
+  async #sendRequest<T>(operation: string, key: string, request: () => Promise<T>): Promise<T> {
     try {
       return await runOutsideLocks(request);
     } catch (cause) {

@@ -45,13 +45,13 @@ export class LockSpans implements LockObserver {
     this.#tracer = (tracerProvider ?? trace).getTracer('nestjs-distributed-lock');
     this.#templateOf = templateOf ?? getFirstWordName;
     this.tracer = {
-      begin: (call) => this.#beginAcquire(call),
+      begin: (call) => this.#startAcquireSpan(call),
       run: (hold, work) => this.#runUnderHold(hold, work),
     };
   }
 
   released({ key, fencingToken }: LockEvents['released']): void {
-    this.#endHold({ key, fencingToken });
+    this.#endHoldSpan({ key, fencingToken });
   }
 
   jeopardy({ key, fencingToken, leftMs }: LockEvents['jeopardy']): void {
@@ -63,10 +63,10 @@ export class LockSpans implements LockObserver {
   }
 
   lost({ key, fencingToken, reason }: LockEvents['lost']): void {
-    this.#endHold({ key, fencingToken }, reason);
+    this.#endHoldSpan({ key, fencingToken }, reason);
   }
 
-  #beginAcquire({ key, backend, waitMs }: TracedCall): CallTrace {
+  #startAcquireSpan({ key, backend, waitMs }: TracedCall): CallTrace {
     const callerContext = context.active();
     const template = this.#templateOf(key);
     const attributes: Attributes = { 'distributed_lock.key': key, 'distributed_lock.backend': backend };
@@ -78,7 +78,7 @@ export class LockSpans implements LockObserver {
           'distributed_lock.hand_off': hold.handOffCount > 0,
         };
         span.setAttributes({ ...holdAttributes, 'distributed_lock.acquired': true }).end();
-        this.#beginHold(hold, template, { ...attributes, ...holdAttributes }, callerContext);
+        this.#startHoldSpan(hold, template, { ...attributes, ...holdAttributes }, callerContext);
       },
       refused: () => {
         span.setAttribute('distributed_lock.acquired', false);
@@ -93,11 +93,11 @@ export class LockSpans implements LockObserver {
     };
   }
 
-  #beginHold(hold: TracedHold, template: string, attributes: Attributes, callerContext: Context): void {
+  #startHoldSpan(hold: TracedHold, template: string, attributes: Attributes, callerContext: Context): void {
     this.#holdSpans.set(getHoldId(hold), this.#tracer.startSpan(`hold ${template}`, { attributes }, callerContext));
   }
 
-  /** Runs the work with the `hold` span as the active one. At a re-entry the active span stays as it is. */
+  /** At a re-entry, the active span stays as it is. */
   #runUnderHold<T>(hold: TracedHold, work: () => T): T {
     const span = this.#holdSpans.get(getHoldId(hold));
     const callerContext = context.active();
@@ -106,7 +106,7 @@ export class LockSpans implements LockObserver {
     return context.with(trace.setSpan(callerContext, span).setValue(HOLD_SPANS, [...outerSpans, span]), work);
   }
 
-  #endHold(hold: Pick<TracedHold, 'key' | 'fencingToken'>, lossReason?: string): void {
+  #endHoldSpan(hold: Pick<TracedHold, 'key' | 'fencingToken'>, lossReason?: string): void {
     const id = getHoldId(hold);
     const span = this.#holdSpans.get(id);
     this.#holdSpans.delete(id);

@@ -9,11 +9,11 @@ class TracingStarter implements OnModuleInit {
   constructor(private readonly discovery: DiscoveryService) {}
 
   onModuleInit(): void {
-    const names = KeyTemplateNames.of(this.discovery);
+    const templateNames = KeyTemplateNames.of(this.discovery);
     for (const locks of lockServicesOf(this.discovery).values()) {
       const templateOf = (prefixedKey: string): string => {
         const key = prefixedKey.slice(locks.keyPrefix.length);
-        return names.templateOf(key) ?? getFirstWordName(key);
+        return templateNames.templateOf(key) ?? getFirstWordName(key);
       };
       locks.observe(new LockSpans({ templateOf }));
     }

@@ -55,7 +55,7 @@ export class LockHealthIndicator {
   }
 }
 
-/** Returns the health of the backend. Starts the backend when its health is unknown. A backend without a server is `up`. */
+/** Starts the backend when its health is unknown. A backend without a server is `up`. */
 async function determineHealth(locks: LockService): Promise<BackendHealth> {
   if (!locks.backend.store.health) return { status: 'up' };
   if (locks.health.status === 'idle') await locks.start();

@@ -6,7 +6,7 @@ interface ScheduledCall {
   readonly callback: () => void;
 }
 
-/** Function of Node, stored before fake timers of a test framework may replace it. */
+/** Stored before the fake timers of a test framework may replace it. */
 const originalSetImmediate = setImmediate;
 
 /** Clock that stands still until a test moves it. The lock service and its backend must have the same clock. */
@@ -28,7 +28,7 @@ export class ManualClock implements Clock {
   async advance(ms: number): Promise<void> {
     const endTime = this.#now + ms;
     await settlePromises();
-    for (let call = this.#firstDueCall(endTime); call; call = this.#firstDueCall(endTime)) {
+    for (let call = this.#findFirstDueCall(endTime); call; call = this.#findFirstDueCall(endTime)) {
       this.#now = Math.max(this.#now, call.dueAt);
       this.#scheduledCalls.delete(call);
       call.callback();
@@ -42,12 +42,12 @@ export class ManualClock implements Clock {
     this.#now += ms;
   }
 
-  #firstDueCall(time: number): ScheduledCall | undefined {
-    let first: ScheduledCall | undefined;
+  #findFirstDueCall(time: number): ScheduledCall | undefined {
+    let firstCall: ScheduledCall | undefined;
     for (const call of this.#scheduledCalls) {
-      if (call.dueAt <= time && (!first || call.dueAt < first.dueAt)) first = call;
+      if (call.dueAt <= time && (!firstCall || call.dueAt < firstCall.dueAt)) firstCall = call;
     }
-    return first;
+    return firstCall;
   }
 }
 

@@ -17,9 +17,8 @@ export class TestLockBackend implements LeaseStore {
   readonly guarantee = 'best-effort';
   readonly traits = { maxPermits: MAX_PERMITS };
   readonly #store: MemoryLeaseStore;
-  /** Signals that revoke leases, by owner. */
   readonly #revocations = new Map<string, { readonly key: string; readonly controller: AbortController }>();
-  readonly #waiters = new Set<() => void>();
+  readonly #wakeCallbacks = new Set<() => void>();
   #failure: Error | undefined;
   #occupyCount = 0;
 
@@ -62,10 +61,10 @@ export class TestLockBackend implements LeaseStore {
   }
 
   watch(key: string, owner: string, wake: () => void): () => void {
-    this.#waiters.add(wake);
+    this.#wakeCallbacks.add(wake);
     const unwatch = this.#store.watch(key, owner, wake);
     return () => {
-      this.#waiters.delete(wake);
+      this.#wakeCallbacks.delete(wake);
       unwatch();
     };
   }
@@ -121,7 +120,7 @@ export class TestLockBackend implements LeaseStore {
   /** Makes every request fail until `repair`, also those of callers that wait already, as if the server were gone. */
   breakDown(failure = new Error('the test backend is down')): void {
     this.#failure = failure;
-    for (const wake of this.#waiters) wake();
+    for (const wake of this.#wakeCallbacks) wake();
   }
 
   repair(): void {

@@ -2,7 +2,6 @@ import { LockConfigurationError, LockService } from '../core/index.js';
 import { getLockedMethods } from '../nest/locked/locked-methods.js';
 import { TestLockBackend } from './test-lock-backend.js';
 
-/** Default service, shared by all instances of the process: they exclude each other. */
 let sharedService: LockService | undefined;
 
 /**

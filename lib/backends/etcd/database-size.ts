@@ -4,12 +4,11 @@ import { COMPACTION_ADVICE } from './error.js';
 import { METHOD } from './transport/messages.js';
 
 const BYTES_PER_GIB = 1024 ** 3;
-/** Quota of servers before etcd 3.6, which do not tell theirs: etcd's default. */
+/** Assumed quota of servers before etcd 3.6, which do not report theirs: etcd's default. */
 const DEFAULT_QUOTA_BYTES = 2 * BYTES_PER_GIB;
 const WARNING_SHARE = 0.8;
 
 const CHECK_INTERVAL_MS = 60_000;
-/** Interval while a warning stands, so that it ends soon after an operator has mended the cause. */
 const WARNED_CHECK_INTERVAL_MS = 5_000;
 
 /** Warns in `health` before etcd's database is full. A full database refuses every write of every client. */
@@ -19,13 +18,11 @@ export class DatabaseSizeMonitor {
 
   constructor(private readonly client: EtcdClient) {}
 
-  /** Starts a check if the last one is older than its interval. No caller waits for it. */
   checkIfDue(): void {
     if (systemClock.now() - this.#checkedAt >= (this.#hasWarned ? WARNED_CHECK_INTERVAL_MS : CHECK_INTERVAL_MS))
       void this.check();
   }
 
-  /** Reads the size, and sets or clears the warning. Does nothing when the user has no permission. */
   async check(): Promise<void> {
     this.#checkedAt = systemClock.now();
     try {
@@ -35,15 +32,12 @@ export class DatabaseSizeMonitor {
       this.#hasWarned = advice !== undefined;
       this.client.health.setAdvice('size', advice);
     } catch {
-      // The next request reports the failure.
+      // The last advice stays: etcd did not answer, or this user has no permission.
     }
   }
 }
 
-/**
- * Returns advice for an operator; `undefined` when there is enough space.
- * @param quotaBytes 0 when it is unknown
- */
+/** @param quotaBytes 0 when the server does not report it */
 export function getSizeAdvice(sizeBytes: number, quotaBytes: number, isFull: boolean): string | undefined {
   const limitBytes = quotaBytes > 0 ? quotaBytes : DEFAULT_QUOTA_BYTES;
   if (!isFull && sizeBytes < limitBytes * WARNING_SHARE) return undefined;

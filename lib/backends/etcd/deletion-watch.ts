@@ -2,15 +2,13 @@ import { systemClock } from '../../core/index.js';
 import type { EtcdClient } from './transport/client.js';
 import { type Watch, type WatchedKeys, WatchStream } from './transport/watch-stream.js';
 
-/** Pauses after the end of a stream before its waiters are woken: short, unless streams keep ending. */
+/** Milliseconds between the end of a stream and the wake-up of its waiters. Each early end doubles them. */
 const MIN_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 1_000;
 
 /**
- * Wakes waiters when keys are deleted, over one stream for all of them. A wake-up is only a hint: each waiter reads
- * again afterwards. A broken stream or a compacted revision therefore wakes as a deletion does, and no watch is ever
- * resumed. The new reading sets a watch on the current stream. A stream with an older token, or of another connection,
- * soon has no watches left.
+ * Wakes waiters when keys are deleted, over one stream for all of them. A broken stream or a compacted revision wakes
+ * them as well: each waiter reads its key again, so that no watch is ever resumed.
  */
 export class DeletionWatch {
   #stream: WatchStream | undefined;
@@ -20,8 +18,8 @@ export class DeletionWatch {
   constructor(private readonly client: EtcdClient) {}
 
   /**
-   * Calls `wake` at most once, when a key may have been deleted since `fromRevision`. For a single key, unlike a range,
-   * a write calls it as well.
+   * Calls `wake` at most once, when a key may have been deleted since `fromRevision`. A write calls `wake` too if
+   * `keys` is a single key.
    */
   watchDeletion(keys: WatchedKeys, fromRevision: bigint, wake: () => void): Watch {
     if (this.#stream?.isCurrent !== true) {
@@ -33,7 +31,7 @@ export class DeletionWatch {
 
   #open(): WatchStream {
     this.#openedAt = systemClock.now();
-    const stream = new WatchStream(this.client, (reason, wakes) => this.#onEnd(reason, wakes));
+    const stream = new WatchStream(this.client, (reason, wakeCallbacks) => this.#onEnd(reason, wakeCallbacks));
     const clearAdvice = (): void => {
       if (stream.isCurrent) this.client.health.setAdvice('watch', undefined);
     };
@@ -41,17 +39,14 @@ export class DeletionWatch {
     return stream;
   }
 
-  /**
-   * Wakes all waiters of a stream that ended. Warns in `health` when streams keep ending: a proxy may forward requests,
-   * but no streams, or none for long.
-   */
-  #onEnd(reason: string, wakes: readonly (() => void)[]): void {
+  /** Warns in `health` when streams keep ending: a proxy may forward requests, but no streams, or none for long. */
+  #onEnd(reason: string, wakeCallbacks: readonly (() => void)[]): void {
     const hasLasted = systemClock.now() - this.#openedAt >= MAX_PAUSE_MS;
     this.#pauseMs = hasLasted ? MIN_PAUSE_MS : Math.min(this.#pauseMs * 2, MAX_PAUSE_MS);
     const advice = `watches end as soon as they begin, and waiters look every second instead: ${reason}`;
     this.client.health.setAdvice('watch', this.#pauseMs === MAX_PAUSE_MS ? advice : undefined);
     systemClock.schedule(this.#pauseMs, () => {
-      for (const wake of wakes) wake();
+      for (const wake of wakeCallbacks) wake();
     });
   }
 }

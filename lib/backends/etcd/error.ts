@@ -24,8 +24,8 @@ const STATUS_NAMES = [
 export type EtcdStatus = Exclude<(typeof STATUS_NAMES)[number], 'OK'>;
 
 /**
- * Codes of requests that were not carried out. `final`: a retry brings the same answer. After any other code, the
- * request may have been carried out, or still will be.
+ * Codes of requests that were certainly not carried out. After any other code, the request may still be carried out.
+ * `final`: a retry brings the same answer.
  */
 const REFUSAL_KINDS: Readonly<Partial<Record<EtcdStatus, 'passing' | 'final'>>> = {
   INVALID_ARGUMENT: 'final',
@@ -38,30 +38,23 @@ const REFUSAL_KINDS: Readonly<Partial<Record<EtcdStatus, 'passing' | 'final'>>> 
 };
 
 /**
- * Kinds of failure by code; every other code is `refuses`. A missing permission is `refuses` too, because it concerns
- * the whole prefix. The core finds out by requesting another key.
+ * Kinds of failure by code, `refuses` for all others. A missing permission is `refuses`, because it concerns the whole
+ * prefix.
  */
 const FAILURE_KINDS: Readonly<Partial<Record<EtcdStatus, FailureKind>>> = {
   INVALID_ARGUMENT: 'value',
   FAILED_PRECONDITION: 'elsewhere',
 };
 
-/**
- * Messages about the token and the credentials of this process. etcd sends them with `INVALID_ARGUMENT`, the code of a
- * wrong value.
- */
+/** Messages about credentials, which etcd sends with `INVALID_ARGUMENT`, the code of a wrong value. */
 const OLD_TOKEN_MESSAGE = 'revision of auth store is old';
 const CREDENTIAL_MESSAGES = [OLD_TOKEN_MESSAGE, 'authentication failed', 'user name is empty'];
 
 const NO_SPACE_MESSAGE = 'database space exceeded';
-/** Advice of etcd's own manual: https://etcd.io/docs/v3.5/op-guide/maintenance/#space-quota */
 export const COMPACTION_ADVICE =
   'have etcd compact its history (--auto-compaction-retention=1h), and run etcdctl compact, defrag and alarm disarm to make room now';
 
-/**
- * Answer of etcd to a request that it did not carry out. It contains no secret: etcd's messages name no user and no
- * key.
- */
+/** The message contains no secret: etcd names no user and no key. */
 export class EtcdError extends Error {
   override readonly name = 'EtcdError';
 
@@ -77,7 +70,6 @@ export class EtcdError extends Error {
     return (isAboutCredentials ? undefined : FAILURE_KINDS[this.code]) ?? 'refuses';
   }
 
-  /** Returns the error for a gRPC status; `undefined` for success. */
   static fromStatus(status: unknown, message: unknown): EtcdError | undefined {
     const code = STATUS_NAMES[Number(status)] ?? 'UNKNOWN';
     if (code === 'OK') return undefined;
@@ -86,7 +78,6 @@ export class EtcdError extends Error {
   }
 }
 
-/** Returns whether etcd's database exceeds its quota and takes no more writes. */
 export function isDatabaseFull(error: unknown): boolean {
   return error instanceof EtcdError && error.message.includes(NO_SPACE_MESSAGE);
 }
@@ -99,21 +90,13 @@ export function isFinal(error: unknown): error is EtcdError {
   return error instanceof EtcdError && REFUSAL_KINDS[error.code] === 'final' && !isTokenExpired(error);
 }
 
-/**
- * Returns whether the token is no longer valid. It expires when unused, with the member that issued it, and with every
- * change of permissions.
- */
 export function isTokenExpired(error: unknown): boolean {
   return error instanceof EtcdError && (error.code === 'UNAUTHENTICATED' || error.message.includes(OLD_TOKEN_MESSAGE));
 }
 
-/**
- * Codes by which a member refuses because of its own state: it is a learner, has an older version, or was replaced. The
- * request was not carried out.
- */
+/** Codes by which a member refuses because of its own state: it is a learner, has an older version, or was replaced. */
 const MEMBER_CODES: ReadonlySet<EtcdStatus> = new Set(['FAILED_PRECONDITION', 'UNIMPLEMENTED']);
 
-/** Returns whether another member may carry out the request that this one has refused. */
 export function isMemberRefusal(error: unknown): error is EtcdError {
   return error instanceof EtcdError && MEMBER_CODES.has(error.code);
 }
@@ -126,7 +109,6 @@ function decodeMessage(message: string): string {
   }
 }
 
-/** Returns the reason why a connection failed, in words that may be logged. */
 export function toConnectionError(error: unknown): Error {
   return withFailureKind(new Error(errorText(error) || 'the connection was lost'), 'silent');
 }

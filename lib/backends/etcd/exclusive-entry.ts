@@ -2,9 +2,8 @@ import type { LeaseAttempt } from '../../core/index.js';
 import { QueueEntry, refusalOf, type Wake } from './queue-entry.js';
 import type { Condition, KeyValue, OldestOrYoungestKey } from './transport/messages.js';
 
-/** Entry that claims the whole lock, and so waits for the end of its predecessor. A release wakes one waiter. */
 export class ExclusiveEntry extends QueueEntry {
-  /** Sends one request, even for a lock that is free. A caller that does not wait never stands behind others. */
+  /** Creates no entry behind others for a caller that does not wait: such an entry would obstruct later ones. */
   protected async enterQueue(wake: Wake): Promise<LeaseAttempt> {
     const { names } = this.context;
     const { lease, sessionKeyRevision } = this.session;
@@ -31,12 +30,12 @@ export class ExclusiveEntry extends QueueEntry {
       if (oldestEntry && predecessor) return this.#refuseBehind(oldestEntry, predecessor, revision, wake);
       return this.grant(revision, tokenOrigin);
     }
-    const [first, ownEntry, sessionKey] = results;
+    const [firstEntry, ownEntry, sessionKey] = results;
     if (ownEntry) {
       this.createdAt = ownEntry.createdAt;
       return this.checkPosition(ownEntry.createdAt, wake);
     }
-    if (first && !wake) return refusalOf(first);
+    if (firstEntry && !wake) return refusalOf(firstEntry);
     this.session.sessionKeyRevision = sessionKey?.modifiedAt ?? 0n;
     return this.enterQueue(wake);
   }
@@ -52,16 +51,16 @@ export class ExclusiveEntry extends QueueEntry {
         { get: names.tokenOriginName },
       ],
     });
-    const [ownEntry, first, predecessor, tokenOrigin] = results;
+    const [ownEntry, firstEntry, predecessor, tokenOrigin] = results;
     if (ownEntry?.createdAt !== createdAt) {
       this.createdAt = undefined;
       return this.enterQueue(wake);
     }
-    if (first && predecessor) return this.#refuseBehind(first, predecessor, revision, wake);
+    if (firstEntry && predecessor) return this.#refuseBehind(firstEntry, predecessor, revision, wake);
     return this.grant(createdAt, tokenOrigin);
   }
 
-  #refuseBehind(first: KeyValue, { key, createdAt }: KeyValue, revision: bigint, wake: Wake): LeaseAttempt {
-    return this.refuse(first, { keys: { key }, createdAt }, revision, wake);
+  #refuseBehind(firstEntry: KeyValue, { key, createdAt }: KeyValue, revision: bigint, wake: Wake): LeaseAttempt {
+    return this.refuse(firstEntry, { keys: { key }, createdAt }, revision, wake);
   }
 }

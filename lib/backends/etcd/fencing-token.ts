@@ -2,16 +2,16 @@ import type { EtcdClient } from './transport/client.js';
 import type { KeyValue } from './transport/messages.js';
 
 /**
- * Maximum origin in microseconds since 1970, a time in 2096. A clock that shows more is wrong. The distance to 2^52,
- * where tokens end, leaves room for 500 trillion revisions.
+ * Maximum origin in microseconds since 1970: the year 2096, beyond any right clock. It leaves room for 500 trillion
+ * revisions below 2^52, where tokens end.
  */
 const MAX_ORIGIN_US = 4e15;
 
 /**
- * Returns the fencing token of a revision: the revision plus the time at which etcd's data began. Tokens keep growing
- * when all data is lost and revisions start again, unless the clock of the first process is behind the earlier origin.
- * The origin is read together with the revision and never cached, because no process learns of a loss in time.
- * @param originEntry the entry of `originKey` as it was read with the revision; `undefined` where there was none
+ * Adds the revision to the time at which etcd's data began. Tokens grow even after a loss of all data, unless the next
+ * origin comes from a clock that is behind.
+ * The origin is read with every revision and never cached, because no process learns of a loss in time.
+ * @param originEntry entry of `originKey` as of that revision; `undefined` when missing
  * @throws Error when the value is no number
  */
 export async function toFencingToken(
@@ -27,7 +27,6 @@ export async function toFencingToken(
   );
 }
 
-/** Stores the current time as the origin, unless another process has stored one. Returns the origin that is stored. */
 async function storeOrigin(originKey: string, client: EtcdClient): Promise<KeyValue> {
   const nowUs = Math.min(Date.now() * 1_000, MAX_ORIGIN_US);
   const { results } = await client.transact({

@@ -5,10 +5,7 @@ import { type EtcdOptions, resolveEtcdOptions } from './options.js';
 export { type Credentials, type ValueOrGetter } from '../../core/index.js';
 export { type EtcdOptions, type EtcdTls } from './options.js';
 
-/**
- * Average milliseconds between two polls of a waiter, varied at random by up to half. A poll also finds a connection
- * that the network has dropped.
- */
+/** Average milliseconds between two polls of a waiter. A poll also finds a connection that the network has dropped. */
 const POLL_MS = 3_000;
 
 /**

@@ -25,13 +25,13 @@ import { pollWhileDown } from './recovery.js';
 import { EtcdSession } from './session.js';
 
 /**
- * Queue entries of one process, all under one lease. After Burrows, "The Chubby lock service for loosely-coupled
- * distributed systems" (OSDI 2006). etcd's own client has one entry per session, and would let two callers in.
+ * Queue entries of one process, all under one lease. etcd's own client has one entry per session, and would let two
+ * callers in.
  */
 export class EtcdLeaseStore implements LeaseStore {
   readonly name = 'etcd';
   readonly guarantee = 'consensus';
-  /** Limit of the claims to a key: one response lists all of them. */
+  /** `maxPermits` is limited because one response lists all claims to a key. */
   readonly traits = { endsWith: 'session', maxPermits: 1_000 } as const;
   readonly #context: QueueEntryContext;
   readonly #databaseSizeMonitor: DatabaseSizeMonitor;
@@ -51,7 +51,7 @@ export class EtcdLeaseStore implements LeaseStore {
 
   /**
    * Reads one key, which fails when credentials or permissions are wrong.
-   * @throws LockConfigurationError when etcd refuses the credentials
+   * @throws LockConfigurationError
    */
   async start(): Promise<void> {
     const { client, names } = this.#context;
@@ -125,8 +125,8 @@ export class EtcdLeaseStore implements LeaseStore {
   async #attempt(key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
     if (this.#closed) throw new EtcdError('the backend is closed', 'FAILED_PRECONDITION');
     const session = await this.#currentSession();
-    const create = (): QueueEntry => this.#createEntry(session, key, owner, metadata);
-    const entry = this.#entries.getOrCreate(owner, session, create);
+    const createEntry = (): QueueEntry => this.#createEntry(session, key, owner, metadata);
+    const entry = this.#entries.getOrCreate(owner, session, createEntry);
     const wake = this.#entries.wakeUpOf(owner);
     const attempt = await entry.tryAcquire(wake);
     if (!attempt.acquired && !wake) await this.release(key, owner);
@@ -134,11 +134,11 @@ export class EtcdLeaseStore implements LeaseStore {
   }
 
   #createEntry(session: EtcdSession, key: string, owner: string, metadata: HolderMetadata): QueueEntry {
-    // The value is JSON for operators: the owner, and the fields for `unpackHolder`.
+    // The owner is the first field, because `readHolderEntry` compares the start of the value.
     const value = `${valuePrefix(owner)},${packHolder(metadata).slice(1)}`;
-    const share = isExclusive(owner) ? '' : owner.slice(owner.lastIndexOf('~'));
-    const EntryClass = share ? ShareEntry : ExclusiveEntry;
-    return new EntryClass(this.#context, session, key, value, share);
+    const shareSuffix = isExclusive(owner) ? '' : owner.slice(owner.lastIndexOf('~'));
+    const EntryClass = shareSuffix ? ShareEntry : ExclusiveEntry;
+    return new EntryClass(this.#context, session, key, value, shareSuffix);
   }
 
   #currentSession(): Promise<EtcdSession> | EtcdSession {
@@ -155,7 +155,7 @@ export class EtcdLeaseStore implements LeaseStore {
     return this.#session;
   }
 
-  /** Revokes the lease, which ends all entries. Where the server does not answer, they expire with the lease. */
+  /** Revokes the lease, which deletes all entries. Without an answer, the entries expire with the lease. */
   async #endSession(): Promise<void> {
     const session = this.#session;
     this.#session = undefined;
@@ -163,10 +163,7 @@ export class EtcdLeaseStore implements LeaseStore {
   }
 }
 
-/**
- * Runs `task`, and repeats it once after a stale connection, which is noticed only in use. An entry knows which of its
- * requests may have been carried out.
- */
+/** Repeats the task once, because a stale connection is noticed only in use. The first try may have had its effect. */
 async function retryOnStaleConnection<T>(task: () => Promise<T>): Promise<T> {
   try {
     return await task();

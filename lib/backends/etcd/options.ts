@@ -57,10 +57,7 @@ export interface ResolvedEtcdOptions extends Required<Omit<EtcdOptions, 'credent
 const OPTION_NAMES = ['endpoints', 'credentials', 'tls', 'sessionTtlMs', 'prefix', 'requestTimeoutMs', 'patienceMs'];
 const MAX_MS = 2 ** 31 - 1;
 
-/**
- * Returns the options with defaults.
- * @throws LockConfigurationError naming the option; it repeats no URL and no credential
- */
+/** @throws LockConfigurationError that repeats no URL and no credential */
 export function resolveEtcdOptions(options: EtcdOptions): ResolvedEtcdOptions {
   assertOptions(options, OPTION_NAMES, 'etcd');
   const { credentials, tls, sessionTtlMs = 10_000, prefix = 'lock', patienceMs = 5_000 } = options;
@@ -83,8 +80,8 @@ function assertEndpoints(endpoints: unknown, needsTls: boolean): void {
     refuseOption('endpoints', 'must be a URL, or a list of some');
   for (const endpoint of endpoints) {
     const url = typeof endpoint === 'string' && URL.canParse(endpoint) ? new URL(endpoint) : undefined;
-    const isPlain = url && url.username === '' && url.password === '' && url.pathname === '/' && url.search === '';
-    if (!isPlain || !/^https?:$/u.test(url.protocol)) {
+    const isOriginUrl = url && url.username === '' && url.password === '' && url.pathname === '/' && url.search === '';
+    if (!isOriginUrl || !/^https?:$/u.test(url.protocol)) {
       refuseOption(
         'endpoints',
         'must look like http://host:2379 or https://host:2379; users and passwords are credentials',

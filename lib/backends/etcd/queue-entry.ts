@@ -17,50 +17,46 @@ export interface QueueEntryContext {
 /** Function to call when the entry may have moved up; `undefined` for a caller that does not wait. */
 export type Wake = (() => void) | undefined;
 
-/** Keys to watch: one entry with the revision of its creation, or a range with 0. */
+/** Keys to watch: one entry and the revision of its creation, or a range and 0. */
 interface WatchTarget {
   readonly keys: WatchedKeys;
   readonly createdAt: bigint;
 }
 
 /**
- * One owner's key in the queue of a lock, under the lease of its process. The oldest entries hold the lock, in the order
- * of their revisions: as many as fit. Each other entry watches for one event that may let it in.
+ * Key of one owner in the queue of a lock, under the lease of its process. The oldest entries hold the lock, as many as
+ * fit. Each other entry watches for one event that may let it in.
  *
- * A request without an answer may still be carried out at any time, for example by a member that was frozen. A release
- * in doubt therefore writes the session's own key in the transaction that deletes the entry. An entry is created only
- * while the session's key is unchanged, so that a late creation has no effect. A late deletion does have an effect:
- * therefore the name is not used again.
+ * A request without an answer may be carried out later, for example by a member that was frozen. A release in doubt
+ * therefore also writes the session's own key. Entries are created only while the session's key is unchanged, so that a
+ * late creation has no effect. A late deletion does have an effect: therefore the name is not used again.
  */
 export abstract class QueueEntry {
   protected readonly name: string;
-  /** Revision of the entry's creation, which is its number in the queue. Unknown before the answer. */
   protected createdAt: bigint | undefined;
   #isCreationInDoubt = false;
   #wasGranted = false;
-  #watched: (WatchTarget & { readonly watch: Watch; readonly sessionEnd: AbortListener }) | undefined;
+  #currentWatch: (WatchTarget & { readonly watch: Watch; readonly sessionEnd: AbortListener }) | undefined;
 
   constructor(
     protected readonly context: QueueEntryContext,
     readonly session: EtcdSession,
     protected readonly key: string,
     protected readonly value: string,
-    share: string,
+    shareSuffix: string,
   ) {
-    this.name = session.takeName(key, share);
+    this.name = session.takeName(key, shareSuffix);
   }
 
-  /** Takes the lock if it is free. Otherwise the entry stays in the queue, if there is a `wake` to call. */
   tryAcquire(wake: Wake): Promise<LeaseAttempt> {
     return this.createdAt === undefined ? this.enterQueue(wake) : this.checkPosition(this.createdAt, wake);
   }
 
-  /** Returns whether the owner holds the lock, for a whole TTL from this call on. */
+  /** Resolves to true when the owner holds the lock for a whole TTL from this call on. */
   async renew(): Promise<boolean> {
     return this.createdAt !== undefined && this.session.confirmKey(this.name, this.createdAt);
   }
 
-  /** Releases the lock, or leaves the queue. Returns whether the owner held the lock. */
   async release(): Promise<boolean> {
     this.unwatch();
     if (this.session.endSignal.aborted) return false;
@@ -70,13 +66,13 @@ export abstract class QueueEntry {
 
   protected abstract enterQueue(wake: Wake): Promise<LeaseAttempt>;
 
-  /** Reads the queue again, and trusts nothing older: any entry may have been deleted, even the owner's own. */
+  /** Reads the queue again: any entry may have been deleted meanwhile, even the owner's own. */
   protected abstract checkPosition(createdAt: bigint, wake: Wake): Promise<LeaseAttempt>;
 
   unwatch(): void {
-    this.#watched?.watch.end();
-    this.#watched?.sessionEnd.end();
-    this.#watched = undefined;
+    this.#currentWatch?.watch.end();
+    this.#currentWatch?.sessionEnd.end();
+    this.#currentWatch = undefined;
   }
 
   protected async grant(createdAt: bigint, tokenOrigin: KeyValue | undefined): Promise<LeaseAttempt> {
@@ -87,17 +83,17 @@ export abstract class QueueEntry {
     return { acquired: true, fencingToken, ttlMs, sentAt, revoked };
   }
 
-  /** Refuses the owner. Watches the target from the next revision on, if the owner waits. */
-  protected refuse(first: KeyValue, target: WatchTarget, revision: bigint, wake: Wake): LeaseAttempt {
+  protected refuse(firstEntry: KeyValue, target: WatchTarget, revision: bigint, wake: Wake): LeaseAttempt {
     const { keys, createdAt } = target;
-    const watched = this.#watched;
-    const isWatched = watched?.createdAt === createdAt && watched.keys.key === keys.key && watched.watch.isCurrent();
+    const currentWatch = this.#currentWatch;
+    const isWatched =
+      currentWatch?.createdAt === createdAt && currentWatch.keys.key === keys.key && currentWatch.watch.isCurrent();
     if (!wake || !isWatched) this.unwatch();
     if (wake && !isWatched) {
       const watch = this.context.watch.watchDeletion(keys, revision + 1n, wake);
-      this.#watched = { ...target, watch, sessionEnd: new AbortListener(this.session.endSignal, wake) };
+      this.#currentWatch = { ...target, watch, sessionEnd: new AbortListener(this.session.endSignal, wake) };
     }
-    return refusalOf(first);
+    return refusalOf(firstEntry);
   }
 
   protected async transactCreation(request: Transaction): Promise<Outcome> {
@@ -105,7 +101,7 @@ export abstract class QueueEntry {
       return await this.context.client.transact(request);
     } catch (error) {
       if (!isRefusal(error)) this.#isCreationInDoubt = true;
-      this.#endSessionWithoutLease(error);
+      this.#endSessionIfLeaseMissing(error);
       throw error;
     }
   }
@@ -128,7 +124,7 @@ export abstract class QueueEntry {
       if (revision > this.session.sessionKeyRevision) this.session.sessionKeyRevision = revision;
       return true;
     } catch (error) {
-      this.#endSessionWithoutLease(error);
+      this.#endSessionIfLeaseMissing(error);
       if (this.session.endSignal.aborted) return false;
       // A full server creates nothing any more, so a deletion alone is enough.
       if (!isDatabaseFull(error)) throw error;
@@ -137,13 +133,12 @@ export abstract class QueueEntry {
     }
   }
 
-  #endSessionWithoutLease(error: unknown): void {
+  #endSessionIfLeaseMissing(error: unknown): void {
     if (error instanceof EtcdError && error.code === 'NOT_FOUND') this.session.end();
   }
 }
 
-/** Returns the refusal of a caller that stands behind the first entry of the queue. */
-export function refusalOf(first: KeyValue): LeaseAttempt {
-  const holder = unpackHolder(first.value);
+export function refusalOf(firstEntry: KeyValue): LeaseAttempt {
+  const holder = unpackHolder(firstEntry.value);
   return { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) };
 }

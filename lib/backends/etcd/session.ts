@@ -6,10 +6,7 @@ import { encode } from './transport/protobuf.js';
 
 /** Maximum number of operations in a transaction, by etcd's default. */
 const MAX_TRANSACTION_STEPS = 128;
-/**
- * Maximum number of concurrent readings of one heartbeat. With hundreds of them the last ones are late, and each has
- * its own time-out.
- */
+/** Maximum number of concurrent readings of one heartbeat. With hundreds, the last ones exceed their own time-outs. */
 const MAX_CONCURRENT_READINGS = 8;
 
 interface KeyCheck {
@@ -19,15 +16,8 @@ interface KeyCheck {
   readonly reject: (error: unknown) => void;
 }
 
-/**
- * Lease on etcd: all entries of this process end with it. It is renewed at a third of its TTL. It is trusted, by this
- * process's clock, from the time when the last confirmed heartbeat was sent.
- */
 export class EtcdSession {
-  /**
-   * Revision of the session's own key, by which etcd detects late requests of this process: see `QueueEntry`. 0 without
-   * that key.
-   */
+  /** Revision of the session's own key, which makes late requests harmless: see `QueueEntry`. 0 without that key. */
   sessionKeyRevision = 0n;
   readonly #endController = new AbortController();
   readonly #takenNames = new Set<string>();
@@ -41,9 +31,9 @@ export class EtcdSession {
     private readonly client: EtcdClient,
     private readonly names: EtcdLockNames,
     readonly lease: bigint,
-    /** TTL that the server granted, which may have a minimum. */
+    /** TTL that the server granted: it may be longer than requested. */
     readonly ttlMs: number,
-    /** Time at which the last heartbeat that the server confirmed was sent. */
+    /** Send time of the last heartbeat that the server confirmed. */
     public heartbeatSentAt: number,
     private readonly clock: Clock,
   ) {
@@ -69,32 +59,27 @@ export class EtcdSession {
     return this.#endController.signal;
   }
 
-  /** Whether the lease has ended, or may not be trusted any more. */
   get isOver(): boolean {
     return this.endSignal.aborted || this.clock.now() >= getEndOfTrust(this.heartbeatSentAt, this.ttlMs);
   }
 
   /**
-   * Returns a name in the queue of `key` that no other entry has. Names are used again: etcd searches the oldest entry
-   * through every name that a range had since the last compaction.
+   * Reuses freed names: etcd's search for the oldest entry visits every name that was used since the last compaction.
    */
-  takeName(key: string, share: string): string {
+  takeName(key: string, shareSuffix: string): string {
     let number = 0;
-    let name = this.names.entryName(key, number, this.lease, share);
-    while (this.#takenNames.has(name)) name = this.names.entryName(key, ++number, this.lease, share);
+    let name = this.names.entryName(key, number, this.lease, shareSuffix);
+    while (this.#takenNames.has(name)) name = this.names.entryName(key, ++number, this.lease, shareSuffix);
     this.#takenNames.add(name);
     return name;
   }
 
-  /**
-   * Makes a name available again. Call it only when no late request can affect the name. Otherwise the name stays
-   * taken, which costs about 100 bytes.
-   */
+  /** Must be called only when no late request can affect the name. A name that stays taken costs about 100 bytes. */
   freeName(name: string): void {
     this.#takenNames.delete(name);
   }
 
-  /** Ends the session, because the server knows no such lease. */
+  /** Must be called only when the server has answered that the lease is gone. */
   end(): void {
     this.#endController.abort();
     this.stop();
@@ -105,7 +90,7 @@ export class EtcdSession {
     this.#stopHealthListener();
     for (const { resolve, reject } of this.#keyChecks.splice(0)) {
       if (this.endSignal.aborted) resolve(false);
-      // The session has ended by the clock or by `stop`: the server has not answered that a key is gone.
+      // The server has not answered that the keys are gone.
       else reject(new Error('the session is over'));
     }
   }
@@ -116,13 +101,11 @@ export class EtcdSession {
   }
 
   /**
-   * Returns whether `name` is still the key that was created at this revision, in a session with its whole TTL from
-   * this call on.
+   * Returns whether the key created at this revision still exists, in a session with its whole TTL from this call on.
    */
   confirmKey(name: string, createdAt: bigint): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.#keyChecks.push({ name, createdAt, resolve, reject });
-      // One heartbeat answers all checks of one event loop iteration.
       if (this.#keyChecks.length === 1) queueMicrotask(() => void this.#sendHeartbeat());
     });
   }
@@ -158,10 +141,11 @@ export class EtcdSession {
 
   /**
    * Reads from a member that is connected to a quorum, and returns its term. A leader that was frozen answers
-   * keep-alives although a new leader's clock expires the lease (https://github.com/etcd-io/etcd/issues/15247). A
-   * reading needs a quorum: its member knows of every leader elected before. A leader elected later gives every lease
-   * its whole TTL again. The TTL counts from the reading, and the keep-alive must come from a member that knows the
-   * same term.
+   * keep-alives although a new leader's clock expires the lease (https://github.com/etcd-io/etcd/issues/15247).
+   *
+   * The member of a quorum reading knows of every leader elected before. Leaders elected later give every lease its
+   * whole TTL again. The TTL therefore counts from the reading, and the keep-alive must come from a member that knows
+   * the same term.
    */
   async #readFromQuorum(keyChecks: readonly KeyCheck[]): Promise<{ term: bigint; revisions: Map<string, bigint> }> {
     const names = keyChecks.length > 0 ? keyChecks.map(({ name }) => name) : [this.names.sessionName(this.lease)];
@@ -171,13 +155,14 @@ export class EtcdSession {
     }
     const outcomes = await Promise.all(readings);
     const revisions = new Map<string, bigint>();
-    for (const kv of outcomes.flatMap(({ results }) => results)) if (kv) revisions.set(kv.key, kv.createdAt);
+    for (const entry of outcomes.flatMap(({ results }) => results))
+      if (entry) revisions.set(entry.key, entry.createdAt);
     return { term: outcomes.map(({ term }) => term).reduce((a, b) => (a > b ? a : b)), revisions };
   }
 
-  async #keepAlive(term: bigint): Promise<void> {
+  async #keepAlive(minTerm: bigint): Promise<void> {
     const reply = await this.client.call(METHOD.keepAlive, encode([1, this.lease]));
-    if ((reply.message(1)?.integer(4) ?? 0n) < term)
+    if ((reply.message(1)?.integer(4) ?? 0n) < minTerm)
       throw new Error('a member answered that does not know of the leader');
     if (reply.integer(3) <= 0n) this.end();
   }

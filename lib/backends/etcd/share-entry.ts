@@ -11,10 +11,8 @@ import type { Condition, KeyRange, KeyValue, OldestOrYoungestKey } from './trans
 
 const claimOfEntry = ({ key }: KeyValue): Claim => claimOfOwner(key);
 
-/** Entry that claims a part of a lock, and is granted when it fits behind all older entries. Names tell the claims. */
 export class ShareEntry extends QueueEntry {
-  /** Whether younger entries that may wait for this owner's grant were notified of it. */
-  #hasNotified = false;
+  #hasNotifiedWaiters = false;
 
   protected enterQueue(wake: Wake): Promise<LeaseAttempt> {
     return this.#enterQueue(wake, wake !== undefined);
@@ -23,48 +21,48 @@ export class ShareEntry extends QueueEntry {
   protected async checkPosition(createdAt: bigint, wake: Wake): Promise<LeaseAttempt> {
     const { client, names } = this.context;
     const { results, revision, ranges } = await client.transact({
-      steps: [{ get: this.#oldest }, { list: this.#allEntries }, { get: names.tokenOriginName }],
+      steps: [{ get: this.#oldestKey }, { list: this.#queueRange }, { get: names.tokenOriginName }],
     });
-    const [first, , tokenOrigin] = results;
+    const [firstEntry, , tokenOrigin] = results;
     const [, entries = []] = ranges();
     const index = entries.findIndex((entry) => entry.key === this.name && entry.createdAt === createdAt);
-    if (!first || index < 0) {
+    if (!firstEntry || index < 0) {
       this.createdAt = undefined;
       return this.enterQueue(wake);
     }
-    const older = entries.slice(0, index);
-    const obstacle = this.#findObstacle(older);
-    if (obstacle) return this.#refuseBehind(first, older, obstacle, revision, wake);
+    const olderEntries = entries.slice(0, index);
+    const obstacle = this.#findObstacle(olderEntries);
+    if (obstacle) return this.#refuseBehind(firstEntry, olderEntries, obstacle, revision, wake);
     this.#notifyWaiters(createdAt, entries.slice(index + 1));
     return this.grant(createdAt, tokenOrigin);
   }
 
   /**
-   * Creates the entry if it may wait behind others, or if the queue is empty. Otherwise the transaction only reads, and
-   * a second one creates the entry if it fits. The entry of a caller that does not wait must not obstruct others.
+   * For a caller that does not wait, reads a queue that is not empty before creating an entry. An entry that does not
+   * fit would obstruct others.
    */
   async #enterQueue(wake: Wake, mayQueue: boolean): Promise<LeaseAttempt> {
     const { names } = this.context;
     const { lease, sessionKeyRevision } = this.session;
     const sessionName = names.sessionName(lease);
     const emptyQueue: Condition = { ...names.queueRange(this.key), createdAt: 0n };
-    const reading = [{ get: this.#oldest }, { list: this.#allEntries }] as const;
+    const readSteps = [{ get: this.#oldestKey }, { list: this.#queueRange }] as const;
     const { results, revision, succeeded, ranges } = await this.transactCreation({
       when: [
         { key: this.name, createdAt: 0n },
         { key: sessionName, modifiedAt: sessionKeyRevision },
         ...(mayQueue ? [] : [emptyQueue]),
       ],
-      steps: [...reading, { put: this.name, value: this.value, lease }, { get: names.tokenOriginName }],
-      otherwise: [...reading, { get: this.name }, { get: sessionName }],
+      steps: [...readSteps, { put: this.name, value: this.value, lease }, { get: names.tokenOriginName }],
+      otherwise: [...readSteps, { get: this.name }, { get: sessionName }],
     });
-    const [first] = results;
-    const [, older = []] = ranges();
-    const obstacle = this.#findObstacle(older);
+    const [firstEntry] = results;
+    const [, olderEntries = []] = ranges();
+    const obstacle = this.#findObstacle(olderEntries);
     if (succeeded) {
       const [, , , tokenOrigin] = results;
       this.createdAt = revision;
-      if (first && obstacle) return this.#refuseBehind(first, older, obstacle, revision, wake);
+      if (firstEntry && obstacle) return this.#refuseBehind(firstEntry, olderEntries, obstacle, revision, wake);
       return this.grant(revision, tokenOrigin);
     }
     const [, , ownEntry, sessionKey] = results;
@@ -72,42 +70,42 @@ export class ShareEntry extends QueueEntry {
       this.createdAt = ownEntry.createdAt;
       return this.checkPosition(ownEntry.createdAt, wake);
     }
-    if (first && obstacle && !mayQueue) return refusalOf(first);
+    if (firstEntry && obstacle && !mayQueue) return refusalOf(firstEntry);
     this.session.sessionKeyRevision = sessionKey?.modifiedAt ?? 0n;
     return this.#enterQueue(wake, true);
   }
 
-  get #oldest(): OldestOrYoungestKey {
+  get #oldestKey(): OldestOrYoungestKey {
     return { ...this.context.names.queueRange(this.key), which: 'oldest' };
   }
 
-  get #allEntries(): KeyRange {
+  get #queueRange(): KeyRange {
     return { ...this.context.names.queueRange(this.key), by: 'names by age' };
   }
 
-  #findObstacle(older: readonly KeyValue[]): Obstacle | undefined {
-    return obstacleOf(claimOfOwner(this.name), older.map(claimOfEntry));
+  #findObstacle(olderEntries: readonly KeyValue[]): Obstacle | undefined {
+    return obstacleOf(claimOfOwner(this.name), olderEntries.map(claimOfEntry));
   }
 
   #refuseBehind(
-    first: KeyValue,
-    older: readonly KeyValue[],
+    firstEntry: KeyValue,
+    olderEntries: readonly KeyValue[],
     { at: index }: Obstacle,
     revision: bigint,
     wake: Wake,
   ): LeaseAttempt {
-    const entry = index === undefined ? undefined : older[index];
+    const entry = index === undefined ? undefined : olderEntries[index];
     const keys = entry ? { key: entry.key } : this.context.names.queueRange(this.key);
-    return this.refuse(first, { keys, createdAt: entry?.createdAt ?? 0n }, revision, wake);
+    return this.refuse(firstEntry, { keys, createdAt: entry?.createdAt ?? 0n }, revision, wake);
   }
 
-  /** Puts the entry again, unless it was deleted, which wakes the waiters. Where that fails, they poll. */
-  #notifyWaiters(createdAt: bigint, younger: readonly KeyValue[]): void {
+  /** Wakes waiters by writing the entry again. If that fails, the waiters poll. */
+  #notifyWaiters(createdAt: bigint, youngerEntries: readonly KeyValue[]): void {
     const claim = claimOfOwner(this.name);
-    if (this.#hasNotified || !younger.some((entry) => canAwaitGrant(claimOfEntry(entry), claim))) return;
-    this.#hasNotified = true;
+    if (this.#hasNotifiedWaiters || !youngerEntries.some((entry) => canAwaitGrant(claimOfEntry(entry), claim))) return;
+    this.#hasNotifiedWaiters = true;
     const { name: key, value, session } = this;
-    const putAgain = { when: [{ key, createdAt }], steps: [{ put: key, value, lease: session.lease }] };
-    this.context.client.transact(putAgain).catch(() => (this.#hasNotified = false));
+    const rewriteTransaction = { when: [{ key, createdAt }], steps: [{ put: key, value, lease: session.lease }] };
+    this.context.client.transact(rewriteTransaction).catch(() => (this.#hasNotifiedWaiters = false));
   }
 }

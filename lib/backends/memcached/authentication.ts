@@ -4,13 +4,12 @@ import { areMemcachedCredentials } from './options.js';
 import type { MemcachedConnection } from './transport/connection.js';
 import { type Command, refusalError } from './transport/pipeline.js';
 
-/** Reply of a server to a client that has not authenticated. */
 const UNAUTHENTICATED_REPLY = 'CLIENT_ERROR unauthenticated';
 
 /**
- * Authenticates if the server requires it. A server that does not would store the password as an item that everybody
- * may read. A server handles one request at a time until it has accepted the credentials: memcached 1.6.45 closes a
- * connection that sends more, without a reason.
+ * Sends the credentials only to a server that requires them: another one would store the password as an item that
+ * everybody may read.
+ * Sends one request at a time, because memcached 1.6.45 closes a connection that sends more before the authentication.
  * @throws MemcachedError that does not repeat the credentials
  */
 export async function authenticate(

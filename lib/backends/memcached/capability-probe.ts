@@ -7,9 +7,8 @@ import type { ServerClock } from './server-clock.js';
 const PROBE_TTL_MS = 2_000;
 
 /**
- * Verifies the commands that locks need, with an item of its own. These are an add, a write and a delete that compare
- * cas uniques, and an exptime that is a date. Some servers accept these commands without comparing, such as memcached
- * with -C.
+ * Verifies the commands that locks need. Some servers accept them without comparing cas uniques, such as memcached with
+ * -C.
  * @throws MemcachedError
  */
 export async function probeCapabilities(

@@ -25,7 +25,6 @@ export function isClaimLine(value: string): boolean {
   return value.startsWith(LINE_PREFIX);
 }
 
-/** Line of claims to a key, stored in the item that an exclusive lease would use. */
 export class ClaimCell implements LineCell<ItemVersion> {
   constructor(
     private readonly servers: MemcachedServers,

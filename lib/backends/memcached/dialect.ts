@@ -2,7 +2,7 @@ import type { ItemNames } from './item-names.js';
 
 export interface StoredItem {
   readonly value: string;
-  /** Cas unique, which changes with every write. It is valid on the connection that read it. */
+  /** Cas unique, which changes with every write. It is valid only on the connection that read it. */
   readonly cas: string;
   /**
    * Whole seconds for which the server will keep the item; `Infinity` for ever. Absent where the server does not tell.
@@ -23,20 +23,17 @@ export interface Addition {
   readonly item: StoredItem | null;
 }
 
-/** Requests for leases. Each method takes one round trip, and trusts no earlier reading of another process. */
 export interface MemcachedDialect {
   /**
-   * Adds the lease, and increments the token counter. A missing counter starts at `firstToken`, which may cost a second
-   * round trip.
+   * Also increments the token counter. A missing counter starts at `firstToken`, which may cost a second round trip.
    */
   acquireLease(lease: MemcachedLease, firstToken: bigint): Promise<Addition & { readonly token: bigint }>;
   incrementCounter(names: ItemNames, firstToken: bigint): Promise<bigint>;
   /** Overwrites the item that has this cas unique, and never creates one. Returns the item that is stored then. */
   replaceAndGetItem(lease: MemcachedLease, cas: string): Promise<StoredItem | null>;
   getItem(name: string): Promise<StoredItem | null>;
-  /** Deletes the item that has this cas unique. Returns false where the item is another one, or missing. */
   deleteItem(name: string, cas: string): Promise<boolean>;
-  /** Stores an item unless one with this name is stored. An `exptime` of 0 never expires. */
+  /** An `exptime` of 0 never expires. */
   addItem(name: string, value: string, exptime: number): Promise<Addition>;
 }
 

@@ -26,9 +26,6 @@ export class MemcachedError extends Error {
 
 const MAX_SHOWN_LENGTH = 100;
 
-/**
- * Returns the error for a reply that does not fit its request. Later replies on the same connection do not fit either.
- */
 export function unexpectedReplyError(line: string): MemcachedError {
   const shownLine = line.length > MAX_SHOWN_LENGTH ? `${line.slice(0, MAX_SHOWN_LENGTH)}…` : line;
   return new MemcachedError('protocol', `no answer of a memcached server: ${JSON.stringify(shownLine)}`);

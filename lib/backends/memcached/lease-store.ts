@@ -22,23 +22,22 @@ interface LeaseRequest {
   readonly metadata: HolderMetadata;
 }
 
-/** Maximum number of readings of an item that changes between a reading and the write after it. */
 const MAX_READINGS = 3;
 /** Milliseconds after which a request whose connection was lost no longer arrives at the server. */
 const MAX_ARRIVAL_DELAY_MS = 1_000;
 /**
  * Maximum distance in microseconds between a fencing token and the present. A counter starts with the time, lives for a
- * day and grows more slowly than time, so that no token of ours is further away.
+ * day, and grows more slowly than time.
  */
 const MAX_TOKEN_DISTANCE_US = 2n * 86_400_000_000n;
 
 /**
- * Leases on memcached servers. A lease is an item `owner|date|metadata`, and its fencing token a counter beside it. The
- * store changes an item only by the cas unique that this connection read together with the owner. The counter starts
- * with the time in microseconds, so that tokens grow even after the counter is lost.
+ * Leases on memcached servers: items `owner|date|metadata`, each with a counter of fencing tokens beside it. The store
+ * changes an item only by the cas unique that this connection read together with the owner. The counter starts with the
+ * time in microseconds, so that tokens grow even after the counter is lost.
  *
- * An item expires on a date by the server's own clock, never before. A relative exptime would start with the second
- * that the server last noticed. On a server that was stopped for longer, such an item would expire at once.
+ * An item expires on a date by the server's own clock. A relative exptime would start with the second that the server
+ * last noticed. After a stop of the server, the item would expire too early.
  */
 export class MemcachedLeaseStore implements LeaseStore {
   readonly name = 'memcached';
@@ -46,11 +45,11 @@ export class MemcachedLeaseStore implements LeaseStore {
   readonly traits = {
     /** Limits of an exptime: whole seconds, and 30 days, above which a server reads a date. */
     ttlLimits: { minMs: 2_000, maxMs: 30 * 86_400_000 },
-    /** Largest `limit` of permits: one item holds the claims of all holders. */
+    /** Limited because one item holds the claims of all holders. */
     maxPermits: 1_000,
   };
 
-  /** Owners whose requests were lost. A lost request that still arrives would make a lease without a holder. */
+  /** Owners with a lost request, which may still arrive and make a lease without a holder. */
   readonly #ownersInDoubt = new Set<string>();
   readonly #claims;
 
@@ -79,9 +78,9 @@ export class MemcachedLeaseStore implements LeaseStore {
       const outcome = await this.servers.getNode(key).run(acquire, () => this.#markInDoubt(owner, ttlMs));
       if (outcome !== 'claim-line') return outcome;
     }
-    const waits = asker !== undefined && !asker.deadline.passed;
+    const canWait = asker !== undefined && !asker.deadline.passed;
     try {
-      return await this.#claims.tryAcquire(key, owner, ttlMs, metadata, waits);
+      return await this.#claims.tryAcquire(key, owner, ttlMs, metadata, canWait);
     } catch (error) {
       this.#markInDoubt(owner, ttlMs);
       throw error;
@@ -125,19 +124,18 @@ export class MemcachedLeaseStore implements LeaseStore {
     return this.servers.health;
   }
 
-  /** @param interpret reads the value of the key's item, which is empty where there is none */
   #read<T>(key: string, interpret: (value: string, connection: VerifiedConnection) => T): Promise<T> {
-    const { lease } = itemNames(this.prefix, key);
+    const { lease: leaseName } = itemNames(this.prefix, key);
     return this.servers.getNode(key).run(async (connection) => {
-      const item = await connection.dialect.getItem(lease);
+      const item = await connection.dialect.getItem(leaseName);
       return interpret(item?.value ?? '', connection);
     });
   }
 
   async #release(key: string, owner: string): Promise<boolean> {
     if (this.#claims.has(owner)) return this.#claims.release(key, owner);
-    const { lease } = itemNames(this.prefix, key);
-    const outcome = await this.servers.getNode(key).run((connection) => deleteLeaseOf(connection, lease, owner));
+    const { lease: leaseName } = itemNames(this.prefix, key);
+    const outcome = await this.servers.getNode(key).run((connection) => deleteLeaseOf(connection, leaseName, owner));
     return outcome === 'claim-line' ? this.#claims.release(key, owner) : outcome;
   }
 
@@ -178,8 +176,8 @@ export class MemcachedLeaseStore implements LeaseStore {
 
   async #renew(connection: VerifiedConnection, names: ItemNames, owner: string, ttlMs: number): Promise<boolean> {
     let item: StoredItem | null = connection.leaseItems.get(owner) ?? (await connection.dialect.getItem(names.lease));
-    for (let readings = 0; item !== null && isLeaseOf(item.value, owner); readings += 1) {
-      if (readings === MAX_READINGS) throw changingLeaseError();
+    for (let readingCount = 0; item !== null && isLeaseOf(item.value, owner); readingCount += 1) {
+      if (readingCount === MAX_READINGS) throw changingLeaseError();
       const sentAt = systemClock.now();
       const exptime = connection.clock.exptimeAfter(ttlMs, sentAt);
       const value = replaceExptime(item.value, owner, exptime);
@@ -196,16 +194,16 @@ export class MemcachedLeaseStore implements LeaseStore {
 
 async function deleteLeaseOf(
   connection: VerifiedConnection,
-  lease: string,
+  leaseName: string,
   owner: string,
 ): Promise<boolean | 'claim-line'> {
   let item: StoredItem | null | undefined = connection.leaseItems.get(owner);
   connection.leaseItems.delete(owner);
-  for (let readings = 0; readings < MAX_READINGS; readings += 1) {
-    item ??= await connection.dialect.getItem(lease);
+  for (let readingCount = 0; readingCount < MAX_READINGS; readingCount += 1) {
+    item ??= await connection.dialect.getItem(leaseName);
     if (item !== null && isClaimLine(item.value)) return 'claim-line';
     if (item === null || !isLeaseOf(item.value, owner)) return false;
-    if (await connection.dialect.deleteItem(lease, item.cas)) return true;
+    if (await connection.dialect.deleteItem(leaseName, item.cas)) return true;
     item = null;
   }
   throw changingLeaseError();
@@ -216,7 +214,6 @@ function refusalFor({ value }: StoredItem): LeaseAttempt {
   return { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) };
 }
 
-/** Throws when the server will keep a lease for less time than its holder trusts it. */
 function assertKeptLongEnough(
   { clock }: VerifiedConnection,
   { remainingS = Infinity }: StoredItem,

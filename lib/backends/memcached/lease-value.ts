@@ -1,6 +1,6 @@
 import { type Holder, type HolderMetadata, type KeyHolder, packHolder, unpackHolder } from '../../core/index.js';
 
-/** Returns the value of a lease's item. The process that wrote an item recognises it by its exptime. */
+/** Contains the exptime, by which the process that wrote an item recognises it. */
 export function packLease(owner: string, exptime: number, metadata: HolderMetadata): string {
   return `${owner}|${exptime}|${packHolder(metadata)}`;
 }
@@ -14,7 +14,7 @@ export function isLeaseOf(value: string, owner: string): boolean {
 }
 
 /**
- * Returns the owner of a lease, the rest of its time, and its holder. The server may keep the item some seconds longer.
+ * The server may keep the item some seconds longer than `leftMs`.
  * @param nowUs the server's time in microseconds
  */
 export function readHolderAndLeftMs(value: string, nowUs: bigint): KeyHolder {
@@ -23,7 +23,6 @@ export function readHolderAndLeftMs(value: string, nowUs: bigint): KeyHolder {
   return { owner, ...(/^\d+$/u.test(exptime) ? { leftMs } : {}), ...readHolder(value) };
 }
 
-/** Returns the holder; `undefined` for a value that no lock service wrote. */
 export function readHolder(value: string): Holder | undefined {
   const [, , ...metadata] = value.split('|');
   return unpackHolder(metadata.join('|'));

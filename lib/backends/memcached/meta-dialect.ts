@@ -18,8 +18,8 @@ interface MetaReply {
 }
 
 /**
- * Meta commands: https://github.com/memcached/memcached/blob/master/doc/protocol.txt. Every reply repeats the number
- * of its request. A reply to `mg` also has the cas unique and the remaining time of the item.
+ * Meta commands: https://github.com/memcached/memcached/blob/master/doc/protocol.txt. Every reply repeats the number of
+ * its request.
  */
 export class MetaDialect implements MemcachedDialect {
   #requestCount = 0;
@@ -78,10 +78,10 @@ export class MetaDialect implements MemcachedDialect {
   #getCommand(name: string): Command<StoredItem | null> {
     return this.#command(`mg ${name} c t v`, ({ code, flags, data }) => {
       if (code === 'EN') return null;
-      const [cas, remaining] = [flags.get('c'), flags.get('t')];
-      if (code !== 'VA' || data === undefined || !isCasValue(cas) || !/^-?\d+$/u.test(remaining ?? ''))
+      const [cas, remainingSeconds] = [flags.get('c'), flags.get('t')];
+      if (code !== 'VA' || data === undefined || !isCasValue(cas) || !/^-?\d+$/u.test(remainingSeconds ?? ''))
         return undefined;
-      return { value: data, cas, remainingS: remaining === '-1' ? Infinity : Number(remaining) };
+      return { value: data, cas, remainingS: remainingSeconds === '-1' ? Infinity : Number(remainingSeconds) };
     });
   }
 
@@ -91,23 +91,19 @@ export class MetaDialect implements MemcachedDialect {
     );
   }
 
-  /**
-   * Returns a numbered command.
-   * @param interpret returns `undefined` for what is no reply to this request
-   */
   #command<Result>(
     request: string,
     interpret: (reply: MetaReply) => Result | undefined,
     value?: string,
   ): Command<Result> {
     this.#requestCount += 1;
-    const number = this.#requestCount.toString(36);
+    const requestNumber = this.#requestCount.toString(36);
     return {
-      text: `${request} O${number}\r\n${value === undefined ? '' : `${value}\r\n`}`,
+      text: `${request} O${requestNumber}\r\n${value === undefined ? '' : `${value}\r\n`}`,
       read: (part) => {
         const reply = parseReply(part);
         // Old versions of memcached do not repeat the number in a miss, which is safe: a miss grants nothing.
-        const isReply = reply.flags.get('O') === number || (reply.code === 'EN' && reply.flags.size === 0);
+        const isReply = reply.flags.get('O') === requestNumber || (reply.code === 'EN' && reply.flags.size === 0);
         const result = isReply ? interpret(reply) : undefined;
         if (result === undefined) throw unexpectedReplyError(part.line);
         return result;
@@ -127,17 +123,14 @@ function parseReply({ line, data }: ReplyPart): MetaReply {
 }
 
 /**
- * Returns whether a write was carried out, or `undefined` for a reply to another command. `NS` and `EX`: another item is
- * stored. `NF`: no item is stored.
+ * Returns `undefined` for a reply to another command. `NS` and `EX`: another item is stored. `NF`: no item is stored.
  */
 function isCarriedOut(code: string): boolean | undefined {
   if (code === 'HD') return true;
   return ['NS', 'EX', 'NF'].includes(code) ? false : undefined;
 }
 
-/**
- * Returns whether a text is a cas unique, which has too many bits for a number. A server without cas uniques answers 0.
- */
+/** Tests a text, because a cas unique has too many bits for a number. A server without cas uniques answers 0. */
 export function isCasValue(cas: string | undefined): cas is string {
   return cas !== undefined && /^[1-9]\d{0,19}$/u.test(cas);
 }

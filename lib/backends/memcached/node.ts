@@ -7,17 +7,16 @@ const MIN_RETRY_PAUSE_MS = 20;
 const MAX_RETRY_PAUSE_MS = 500;
 
 /**
- * One server. Connects with the first request, and from then on reconnects in the background: a return is noticed
- * before the next request.
+ * One server. After the first request it reconnects in the background, so that a return is noticed before the next
+ * request.
  */
 export class MemcachedNode {
-  /** Whether the server has confirmed once that other processes use the same list of servers. */
   hasSameServerList = false;
   /** Last failure; `undefined` while the server is connected, and before the first request. */
   failure: Error | undefined;
   #connection: VerifiedConnection | undefined;
   #opening: Promise<VerifiedConnection> | undefined;
-  #failures = 0;
+  #failureCount = 0;
   #retryAllowedAt = -Infinity;
   #retryTimer: Timer | undefined;
   #isClosed = false;
@@ -33,8 +32,8 @@ export class MemcachedNode {
   }
 
   /**
-   * Runs `work`, and repeats it once on a new connection if the server has not seen its request, or if the connection
-   * had been idle. Networks drop idle connections silently.
+   * Repeats `work` once on a new connection if the server has not seen the request, or if the connection had been idle.
+   * Networks drop idle connections silently.
    * @param onLostRequest is called when a request was lost that may still arrive
    * @throws MemcachedError, LockError
    */
@@ -56,9 +55,9 @@ export class MemcachedNode {
     }
   }
 
-  /** Makes the first attempt to connect, unless one was made. Resolves also when the attempt fails. */
+  /** Makes only the first attempt to connect. Resolves even when the attempt fails. */
   async tryToConnect(): Promise<void> {
-    if (!this.#connection && this.#failures === 0) await this.#open().catch(() => undefined);
+    if (!this.#connection && this.#failureCount === 0) await this.#open().catch(() => undefined);
   }
 
   close(): void {
@@ -67,17 +66,16 @@ export class MemcachedNode {
     this.#connection?.transport.end(closedError());
   }
 
-  /** @param isRequestLost whether a request of the first attempt was lost */
   async #runAgain<T>(
     work: (connection: VerifiedConnection) => Promise<T>,
     onLostRequest: () => void,
-    isRequestLost: boolean,
+    wasFirstRequestLost: boolean,
   ): Promise<T> {
     try {
       return await runOn(this.#connection ?? (await this.#open()), work);
     } catch (error) {
       if (error instanceof MemcachedError && error.kind === 'unknown') onLostRequest();
-      throw this.#toErrorWithServerName(error, isRequestLost ? 'unknown' : undefined);
+      throw this.#toErrorWithServerName(error, wasFirstRequestLost ? 'unknown' : undefined);
     }
   }
 
@@ -98,14 +96,14 @@ export class MemcachedNode {
         throw this.#isClosed ? closedError() : new MemcachedError('not-sent', 'lost at once');
       this.#connection = connection;
       this.hasSameServerList = true;
-      this.#failures = 0;
+      this.#failureCount = 0;
       this.#report(undefined);
       return connection;
     } catch (error) {
       const failure = this.#toErrorWithServerName(error, 'not-sent');
-      this.#failures += 1;
+      this.#failureCount += 1;
       const pauseMs =
-        Math.min(MIN_RETRY_PAUSE_MS * 2 ** this.#failures, MAX_RETRY_PAUSE_MS) + randomInt(MIN_RETRY_PAUSE_MS);
+        Math.min(MIN_RETRY_PAUSE_MS * 2 ** this.#failureCount, MAX_RETRY_PAUSE_MS) + randomInt(MIN_RETRY_PAUSE_MS);
       this.#retryAllowedAt = systemClock.now() + pauseMs;
       this.#scheduleRetry(pauseMs);
       this.#report(failure);
@@ -138,9 +136,9 @@ export class MemcachedNode {
   #toErrorWithServerName(error: unknown, kind?: MemcachedErrorKind): Error {
     if (isLockError(error)) return error;
     const failure = error instanceof MemcachedError ? error : new MemcachedError('unknown', errorText(error));
-    const isNamed = failure.message.startsWith(`${this.name}: `);
-    if (isNamed && (kind ?? failure.kind) === failure.kind) return failure;
-    const message = isNamed ? failure.message : `${this.name}: ${failure.message}`;
+    const hasServerName = failure.message.startsWith(`${this.name}: `);
+    if (hasServerName && (kind ?? failure.kind) === failure.kind) return failure;
+    const message = hasServerName ? failure.message : `${this.name}: ${failure.message}`;
     return new MemcachedError(kind ?? failure.kind, message, { cause: error });
   }
 }

@@ -17,8 +17,8 @@ export interface MemcachedOptions {
   /**
    * Servers as `host:port`, or `host` for port 11211; several as a list, or with commas. Keys are spread over them: all
    * processes must give the same list, with the same spelling. The keys of a server that is down cannot be locked. A
-   * change of the list moves most keys. Before it stop all processes, and delete the item `<prefix>:servers`, which records
-   * the list, on every server.
+   * change of the list moves most keys. Before a change, stop all processes, and delete the item `<prefix>:servers`,
+   * which records the list, on every server.
    */
   readonly servers: string | readonly string[];
   /** Start of the name of every item: letters, digits, `_`, `.` and `-`. @default 'lock' */
@@ -75,10 +75,7 @@ const PROTOCOLS: readonly MemcachedProtocol[] = ['auto', 'meta', 'classic'];
 const TIME_OPTIONS = ['connectTimeoutMs', 'requestTimeoutMs', 'patienceMs'];
 const OPTION_NAMES = ['servers', 'prefix', ...TIME_OPTIONS, 'protocol', 'tls', 'credentials'];
 
-/**
- * Returns the options with defaults.
- * @throws LockConfigurationError naming the option, its value and what it may be
- */
+/** @throws LockConfigurationError */
 export function resolveMemcachedOptions(options: MemcachedOptions): ResolvedMemcachedOptions {
   assertOptions(options, OPTION_NAMES, 'memcached');
   const { prefix = 'lock', connectTimeoutMs = 1_000, requestTimeoutMs = 1_000, patienceMs = 2_000 } = options;

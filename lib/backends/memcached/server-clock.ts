@@ -14,8 +14,8 @@ const MIN_DATE_S = 30 * 86_400;
 const MAX_DATE_S = 2 ** 31 - 1 - MIN_DATE_S;
 
 /**
- * Clock of a server, by which its items expire, estimated from readings. A reading is never ahead of the server's time.
- * A reading of a server that was suspended lags more, so the higher of the last two counts.
+ * Estimate of a server's clock, by which its items expire. Readings are never ahead of the server's time. Those of a
+ * server that was suspended lag more, so the higher of the last two counts.
  */
 export class ServerClock {
   /** Seconds of the server's clock minus those of this process, by the last reading and the one before. */
@@ -23,8 +23,7 @@ export class ServerClock {
   #previousOffsetS = -Infinity;
 
   /**
-   * Takes the first reading, which must come from a server that has just accepted a connection: that advances its
-   * clock.
+   * The first reading must come from a server that has just accepted a connection, which advances its clock.
    * @param readAt time of the request, in milliseconds of this process's clock
    */
   constructor(
@@ -40,7 +39,6 @@ export class ServerClock {
     this.readAt = sentAt;
   }
 
-  /** Marks the readings as wrong: the clock is read again before the next request for a lease. */
   invalidate(): void {
     this.readAt = -Infinity;
   }
@@ -51,8 +49,8 @@ export class ServerClock {
   }
 
   /**
-   * Returns microseconds since 1970 by this process's wall clock, within the bounds of the server's clock. Tokens are
-   * exact where wall clocks agree. Where one is wrong, they are off by no more than those bounds.
+   * Returns microseconds since 1970 by this process's wall clock, limited to the bounds of the server's clock. A wrong
+   * wall clock distorts tokens by no more than these bounds.
    */
   microsecondsAt(now: number, wallMs = Date.now()): bigint {
     const lowerBoundS = this.#lowerBoundS(now);

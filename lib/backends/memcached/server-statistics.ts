@@ -15,7 +15,6 @@ export function statisticsCommand(topic: '' | ' settings'): Command<ReadonlyMap<
   };
 }
 
-/** Verifies that the server knows the meta commands. */
 export const META_NOOP_COMMAND: Command<true> = {
   text: 'mn\r\n',
   read: ({ line }) => {
@@ -46,8 +45,8 @@ export function getServerAdvice(
 }
 
 /**
- * Share of the memory above which the advice warns. A small server was seen to refuse at 78 %: it loses some memory to
- * the sizes into which it divides it.
+ * Share of the memory above which the advice warns. A small server was seen to refuse at 78 %: it loses some memory by
+ * dividing it into sizes.
  */
 const WARNING_SHARE = 0.75;
 

@@ -24,9 +24,9 @@ export class MemcachedServers {
   }
 
   getNode(key: string): MemcachedNode {
-    const [only, second] = this.#nodes;
-    if (only && !second) return only;
-    let heaviestNode = only;
+    const [firstNode, secondNode] = this.#nodes;
+    if (firstNode && !secondNode) return firstNode;
+    let heaviestNode = firstNode;
     let maxWeight = -1;
     for (const node of this.#nodes) {
       const weight = createHash('sha256').update(`${node.name}\n${key}`).digest().readUIntBE(0, 6);
@@ -38,19 +38,16 @@ export class MemcachedServers {
     return heaviestNode;
   }
 
-  /**
-   * Connects to all servers.
-   * @throws as `assertSameServerList`; MemcachedError when the only server does not answer
-   */
+  /** @throws as `assertSameServerList`; MemcachedError when the only server does not answer */
   async start(): Promise<void> {
-    const [only, second] = this.#nodes;
-    if (only && !second) await only.run(async () => undefined);
+    const [firstNode, secondNode] = this.#nodes;
+    if (firstNode && !secondNode) await firstNode.run(async () => undefined);
     else await this.assertSameServerList();
   }
 
   /**
-   * Resolves when more than half of the servers have confirmed that other processes use the same list of servers.
-   * Another list is noticed before anybody locks by it, even while a few servers are down.
+   * Resolves when more than half of the servers have confirmed the list. Another list is therefore noticed before
+   * anybody locks by it, even while a few servers are down.
    * @throws LockConfigurationError when other processes use another list; MemcachedError when too few servers answer
    */
   async assertSameServerList(): Promise<void> {

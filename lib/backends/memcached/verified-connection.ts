@@ -13,14 +13,12 @@ import { MemcachedConnection, type MemcachedConnectionOptions } from './transpor
 
 export interface VerifiedConnectionOptions
   extends MemcachedConnectionOptions, Pick<ResolvedMemcachedOptions, 'credentials' | 'protocol' | 'prefix'> {
-  /** Names of all servers over which keys are spread, in one text. */
   readonly serverListText: string;
 }
 
 /** Age in milliseconds after which the server's clock is read again, because the clocks drift apart. */
 const MAX_READING_AGE_MS = 30_000;
 
-/** Connection to a server that was verified to keep locks, with the state that is valid on this connection only. */
 export class VerifiedConnection {
   /**
    * Items of the leases, by owner. Their cas uniques are valid on this connection only: a restarted server gives the
@@ -34,15 +32,11 @@ export class VerifiedConnection {
     readonly dialect: MemcachedDialect,
     readonly clock: ServerClock,
     private readonly settings: ReadonlyMap<string, string>,
-    /** Advice for an operator, if any. */
     public advice?: string,
     private readonly localClock: Clock = systemClock,
   ) {}
 
-  /**
-   * Connects, and verifies that the server can keep locks.
-   * @throws MemcachedError; LockConfigurationError when other processes look for the same locks on other servers
-   */
+  /** @throws MemcachedError; LockConfigurationError when other processes look for the same locks on other servers */
   static async open(options: VerifiedConnectionOptions): Promise<VerifiedConnection> {
     const { protocol } = options;
     try {
@@ -54,7 +48,6 @@ export class VerifiedConnection {
     }
   }
 
-  /** Reads the server's clock again where the last reading is too old for a lease. */
   async refreshClock(): Promise<void> {
     if (this.localClock.now() - this.clock.readAt < MAX_READING_AGE_MS) return;
     this.#clockReading ??= this.#readClock().finally(() => (this.#clockReading = undefined));
@@ -92,7 +85,7 @@ async function connect(options: VerifiedConnectionOptions, protocol: 'meta' | 'c
   }
 }
 
-/** Throws when other processes use another list of servers. The first process stores its list. */
+/** Compares the list with that of the first process, which has stored it. */
 async function assertSameServerList(
   dialect: MemcachedDialect,
   { prefix, serverListText }: VerifiedConnectionOptions,

@@ -19,25 +19,24 @@ import {
   withoutOwner,
 } from '../../core/index.js';
 
-/** Smallest complete `LeaseStore`, for tests and for applications of one process: read it before writing another one. */
+/** Smallest complete `LeaseStore`, for tests and for applications of one process: read it before writing another. */
 export class MemoryLeaseStore implements LeaseStore {
   readonly name = 'memory';
   readonly guarantee = 'best-effort';
   readonly traits = { maxPermits: MAX_PERMITS };
   /** Claims of each key: its holders, and then its waiters. */
   readonly #lines = new Map<string, Line>();
-  /** Wake-ups of waiters, by key and owner. */
-  readonly #wakeUps = new Map<string, Map<string, () => void>>();
+  readonly #wakeUpsByKey = new Map<string, Map<string, () => void>>();
   readonly #leaseWatchers = new Set<(key: string) => void>();
   #lastToken = 0n;
 
   constructor(private readonly clock: Clock = systemClock) {}
 
-  /** Grants or refuses the key. A refused owner that is watched joins the line. */
+  /** Adds a refused owner to the line if the owner has called `watch`. */
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const now = this.clock.now();
-    const description = packMetadataSince(metadata, now);
-    const waitsUntil = this.#wakeUps.get(key)?.has(owner) === true ? Infinity : undefined;
+    const description = describeHolder(metadata, now);
+    const waitsUntil = this.#wakeUpsByKey.get(key)?.has(owner) === true ? Infinity : undefined;
     const { line, granted } = applyClaim(
       this.#liveLine(key),
       { owner, until: now + ttlMs, description },
@@ -46,7 +45,7 @@ export class MemoryLeaseStore implements LeaseStore {
     );
     this.#storeLine(key, line);
     if (!granted) return createRefusal(line, owner, now);
-    // Tokens come from one counter for all keys, which leaves no trace of a released key.
+    // One counter for all keys: a counter for each key would have to outlive the release of its key.
     if (granted.token > this.#lastToken) this.#lastToken = granted.token;
     return { acquired: true, fencingToken: granted.token };
   }
@@ -57,7 +56,7 @@ export class MemoryLeaseStore implements LeaseStore {
     return line !== undefined;
   }
 
-  /** Releases the key, and wakes the waiters even if the lease has just expired. */
+  /** Wakes the waiters even if the lease has just expired. */
   async release(key: string, owner: string): Promise<boolean> {
     const wasHeld = isHolder(this.#liveLine(key), owner);
     this.#removeOwner(key, owner);
@@ -83,11 +82,11 @@ export class MemoryLeaseStore implements LeaseStore {
   }
 
   watch(key: string, owner: string, wake: () => void): () => void {
-    const wakeUps = this.#wakeUps.get(key) ?? new Map<string, () => void>();
-    this.#wakeUps.set(key, wakeUps.set(owner, wake));
+    const wakeUps = this.#wakeUpsByKey.get(key) ?? new Map<string, () => void>();
+    this.#wakeUpsByKey.set(key, wakeUps.set(owner, wake));
     return () => {
       wakeUps.delete(owner);
-      if (wakeUps.size === 0 && this.#wakeUps.get(key) === wakeUps) this.#wakeUps.delete(key);
+      if (wakeUps.size === 0 && this.#wakeUpsByKey.get(key) === wakeUps) this.#wakeUpsByKey.delete(key);
       if (!isHolder(this.#liveLine(key), owner)) this.#removeOwner(key, owner);
     };
   }
@@ -129,11 +128,11 @@ export class MemoryLeaseStore implements LeaseStore {
   }
 
   #wakeReadyOwners(key: string): void {
-    for (const owner of findReadyWaiters(this.#liveLine(key))) this.#wakeUps.get(key)?.get(owner)?.();
+    for (const owner of findReadyWaiters(this.#liveLine(key))) this.#wakeUpsByKey.get(key)?.get(owner)?.();
   }
 }
 
-function packMetadataSince(metadata: HolderMetadata, now: number): string {
+function describeHolder(metadata: HolderMetadata, now: number): string {
   const since = new Date(performance.timeOrigin + now).toISOString();
   return `${packMetadata(metadata).slice(0, -1)},"since":"${since}"}`;
 }

@@ -16,7 +16,7 @@ export interface MysqlConnectionOptions extends Omit<ConnectionOptions, 'passwor
   password?: string | (() => string | Promise<string>) | undefined;
 }
 
-/** Loads the driver. @throws LockConfigurationError when it is not installed */
+/** @throws LockConfigurationError when the driver is not installed */
 function loadMysql2(): Promise<CreateConnection> {
   const load = async (): Promise<CreateConnection> => (await import('mysql2')).default.createConnection;
   return importClient(load, { neededBy: 'mysql()', name: 'mysql2', install: 'mysql2', option: 'connection' });
@@ -24,7 +24,6 @@ function loadMysql2(): Promise<CreateConnection> {
 
 const BEGIN_STATEMENTS = ['set transaction isolation level read committed', 'start transaction'];
 
-/** One connection by the package `mysql2`. */
 export class MysqlConnection implements TransactionConnection {
   #connection: Connection | undefined;
   #hasEnded = false;
@@ -48,14 +47,14 @@ export class MysqlConnection implements TransactionConnection {
   async createTransaction(runStatement: StatementRunner): Promise<DriverTransaction> {
     const client = this.#connected;
     const send: Query = (sql, parameters) => runQuery(client, sql, parameters);
-    const parts = {
+    const statementClient = {
       client,
       send,
       clientForHolders: client.promise(),
       statementMethods: ['query', 'execute'],
       beginStatements: BEGIN_STATEMENTS,
     };
-    return new StatementTransaction(parts, runStatement);
+    return new StatementTransaction(statementClient, runStatement);
   }
 
   async end(): Promise<void> {

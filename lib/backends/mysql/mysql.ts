@@ -22,8 +22,8 @@ export type MysqlOptions = MysqlServer & StrategyOptions;
 const CONNECT_TIMEOUT_MS = 2_000;
 
 /**
- * Locks in a database of MySQL or MariaDB by the package `mysql2`, on a few connections of their own. The tables and keys
- * are those of `typeorm()`, so that services of both kinds exclude each other.
+ * Locks in a database of MySQL or MariaDB by the package `mysql2`, on a few connections of their own. The tables and
+ * keys are those of `typeorm()`, so that services of both kinds exclude each other.
  * @throws LockConfigurationError for options that can never work. The first request rejects with one where `mysql2` is
  *   missing
  */
@@ -40,7 +40,7 @@ export function mysqlDatabase(server: MysqlServer): SqlDatabase {
   const { connectTimeout = 0, ...options } = connection ?? {};
   const addresses = parseAddresses(server, ['mysql:', 'mariadb:']);
   assertDecodable(server);
-  const open = (sockets: Sockets): MysqlConnection => new MysqlConnection(options, addresses, sockets);
+  const createMysqlConnection = (sockets: Sockets): MysqlConnection => new MysqlConnection(options, addresses, sockets);
   return {
     name: 'mysql',
     dialect: mysqlDialect,
@@ -48,7 +48,7 @@ export function mysqlDatabase(server: MysqlServer): SqlDatabase {
     connectTimeoutMs: Math.max(CONNECT_TIMEOUT_MS, connectTimeout),
     creationAdvice: 'Run npx nestjs-distributed-lock migrate',
     synchronizeExample: 'mysql({ url, synchronize: true })',
-    createConnection: open,
-    createTransactionConnection: open,
+    createConnection: createMysqlConnection,
+    createTransactionConnection: createMysqlConnection,
   };
 }

@@ -10,7 +10,7 @@ import { StatementTransaction } from '../sql/connections/statement-transaction.j
 
 type PgClientConstructor = new (config: ClientConfig) => Client;
 
-/** Loads the driver. @throws LockConfigurationError when it is not installed */
+/** @throws LockConfigurationError when the driver is not installed */
 function loadPg(): Promise<PgClientConstructor> {
   const load = async (): Promise<PgClientConstructor> => (await import('pg')).default.Client;
   return importClient(load, { neededBy: 'postgres()', name: 'pg', install: 'pg', option: 'connection' });
@@ -18,7 +18,6 @@ function loadPg(): Promise<PgClientConstructor> {
 
 const BEGIN_STATEMENTS = ['begin isolation level read committed'];
 
-/** One connection by the package `pg`. */
 export class PgConnection implements TransactionConnection {
   #client: Client | undefined;
   #hasEnded = false;
@@ -42,14 +41,14 @@ export class PgConnection implements TransactionConnection {
   async createTransaction(runStatement: StatementRunner): Promise<DriverTransaction> {
     const client = this.#connected;
     const send: Query = (sql, parameters) => runQuery(client, sql, parameters);
-    const parts = {
+    const statementClient = {
       client,
       send,
       clientForHolders: client,
       statementMethods: ['query'],
       beginStatements: BEGIN_STATEMENTS,
     };
-    return new StatementTransaction(parts, runStatement);
+    return new StatementTransaction(statementClient, runStatement);
   }
 
   async end(): Promise<void> {
@@ -91,7 +90,7 @@ export class PgConnection implements TransactionConnection {
   }
 }
 
-/** Returns whether the URL contains the part. With a URL, the driver ignores the same part of the options. */
+/** With a URL that has the part, the driver ignores the same part of the options. */
 function hasUrlPart(url: string, part: 'username' | 'password'): boolean {
   if (url === '') return false;
   const { [part]: urlPart, searchParams } = new URL(url);

@@ -9,10 +9,10 @@ export interface Pglite {
   readonly waitReady?: Promise<unknown>;
 }
 
-/** Milliseconds in which PostgreSQL must have started. A busy process, or one that downloads it, takes seconds. */
+/** A busy process, or one that downloads PostgreSQL, takes seconds. */
 const START_TIMEOUT_MS = 10_000;
 
-/** Dialect without sessions and notifications: PGlite has one connection, which is the application's own. */
+/** Without sessions and notifications: PGlite has one connection, which is the application's own. */
 const { waitingLine: _line, rowLocks: _rowLocks, sessionLocks: _sessionLocks, ...DIALECT } = postgresDialect;
 
 export function pgliteDatabase(pglite: Pglite, schema: string | undefined): SqlDatabase {

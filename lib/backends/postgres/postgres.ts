@@ -18,8 +18,8 @@ export interface PostgresServer extends ServerAddress {
   /** The schema of the table. @default `schema` in the query of `url`, else what the connection's `search_path` says */
   schema?: string;
   /**
-   * Instead of `url` and `connection`: a PostgreSQL inside of this process, for development and tests. It has the strategy
-   * `lease` only. Take the lock before a transaction of it, which lets no other statement in.
+   * Instead of `url` and `connection`: a PostgreSQL inside of this process, for development and tests. It has the
+   * strategy `lease` only. Take the lock before a transaction of it, which lets no other statement in.
    */
   pglite?: Pglite;
 }
@@ -30,9 +30,10 @@ export type PostgresOptions = PostgresServer & StrategyOptions;
 const CONNECT_TIMEOUT_MS = 2_000;
 
 /**
- * Locks in a PostgreSQL database by the package `pg`, on a few connections of their own. The tables and keys are those of
- * `typeorm()`, so that services of both kinds exclude each other.
- * @throws LockConfigurationError for options that can never work. The first request rejects with one where `pg` is missing
+ * Locks in a PostgreSQL database by the package `pg`, on a few connections of their own. The tables and keys are those
+ * of `typeorm()`, so that services of both kinds exclude each other.
+ * @throws LockConfigurationError for options that can never work. The first request rejects with one where `pg` is
+ *   missing
  */
 export function postgres(options: PostgresOptions): BackendFactory {
   return createSqlBackend(postgresDatabase(options), options, ['url', 'connection', 'schema', 'pglite']);
@@ -47,7 +48,7 @@ export function postgresDatabase(server: PostgresServer): SqlDatabase {
     throw new LockConfigurationError('connection must be an object with options of pg', 'connection');
   }
   const addresses = parseAddresses(server, ['postgres:', 'postgresql:']);
-  const open = (sockets: Sockets): PgConnection => new PgConnection(connection, addresses, sockets);
+  const createPgConnection = (sockets: Sockets): PgConnection => new PgConnection(connection, addresses, sockets);
   return {
     name: 'postgres',
     dialect: postgresDialect,
@@ -55,12 +56,12 @@ export function postgresDatabase(server: PostgresServer): SqlDatabase {
     connectTimeoutMs: Math.max(CONNECT_TIMEOUT_MS, connection.connectionTimeoutMillis ?? 0),
     creationAdvice: 'Run npx nestjs-distributed-lock migrate',
     synchronizeExample: 'postgres({ url, synchronize: true })',
-    createConnection: open,
-    createTransactionConnection: open,
+    createConnection: createPgConnection,
+    createTransactionConnection: createPgConnection,
   };
 }
 
-/** Returns the schema in the query of the URL, as in URLs for Prisma. */
+/** URLs for Prisma have the schema in their query. */
 function getSchema(url: PostgresServer['url']): string | undefined {
   const [firstUrl] = [url].flat();
   return firstUrl !== undefined && URL.canParse(firstUrl)

@@ -45,7 +45,6 @@ export interface RedisHostOptions extends RedisAddress {
   readonly db?: number;
 }
 
-/** User and password of a client. */
 export interface Login {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
@@ -54,10 +53,8 @@ export interface Login {
 /** A login, or a function that is called for each connection. */
 export type LoginSource = Login | (() => Promise<Login>);
 
-/** Maximum time that the application's function for a login may take. */
-const MAX_LOGIN_MS = 5_000;
+const MAX_LOGIN_FUNCTION_MS = 5_000;
 
-/** Returns the login by the option `credentials`; `defaultLogin` when it is not set. */
 export function createLoginSource(
   option: string,
   credentials: ValueOrGetter<RedisCredentials> | undefined,
@@ -66,18 +63,17 @@ export function createLoginSource(
   if (credentials === undefined) return defaultLogin;
   if (typeof credentials !== 'function') return pickLogin(credentials);
   return async () => {
-    const login = await getPresentValue(option, credentials, MAX_LOGIN_MS);
+    const login = await getPresentValue(option, credentials, MAX_LOGIN_FUNCTION_MS);
     if (!isLogin(login)) throw new Error(`the function ${option} gave no { username, password } of texts`);
     return pickLogin(login);
   };
 }
 
-/** Drops other fields, which must not become options of the client: vaults keep host, port and more beside a password. */
+/** Drops other fields, which must not become options of the client: vaults keep more beside a password. */
 function pickLogin({ username, password }: RedisCredentials): Login {
   return { username, password };
 }
 
-/** Returns the login by the options `username` and `password`. */
 export function createSecretLoginSource({
   username,
   password,
@@ -91,7 +87,7 @@ export function createSecretLoginSource({
 
 async function resolveSecret(option: string, secret: RedisSecret | undefined): Promise<string | undefined> {
   if (typeof secret !== 'function') return secret;
-  const { text } = await getPresentValue(option, async () => ({ text: await secret() }), MAX_LOGIN_MS);
+  const { text } = await getPresentValue(option, async () => ({ text: await secret() }), MAX_LOGIN_FUNCTION_MS);
   if (typeof text !== 'string') throw new Error(`the function ${option} gave no text`);
   return text;
 }

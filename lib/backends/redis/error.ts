@@ -1,11 +1,11 @@
 import { type FailureKind, isLockError, withFailureKind } from '../../core/index.js';
 
-/** Fields of an error, read without `instanceof`: that fails for errors of another realm or copy of a package. */
+/** Fields of an error, read without `instanceof`, which fails for errors of another realm or copy of a package. */
 type ErrorFields = Partial<Record<string, unknown>>;
 
 /**
- * Returns an error that may be logged, with the message and Node's code. The original error of ioredis also has the
- * arguments of the command, such as a password or the owner of a lock.
+ * Returns an error that may be logged. The original error of ioredis also has the arguments of the command, such as a
+ * password or the owner of a lock.
  */
 export function toLoggableError(error: unknown): Error {
   if (isLockError(error)) return error;
@@ -15,7 +15,6 @@ export function toLoggableError(error: unknown): Error {
   return typeof code === 'string' ? Object.assign(loggableError, { code }) : loggableError;
 }
 
-/** Messages of ioredis and node-redis for a lost connection. */
 const LOST_CONNECTION_PATTERN =
   /^(?:Stream isn't writeable|Socket closed unexpectedly|The client is (?:closed|offline)|The operation was aborted)/u;
 
@@ -30,15 +29,14 @@ function messageOf(error: unknown): string {
   return message.replace(/,? with args beginning with:.*$/su, '');
 }
 
-/** Returns whether the server answered with this error. */
 export function isErrorReply(error: unknown): error is Error {
   if (typeof error !== 'object' || error === null || !('name' in error)) return false;
   return error.name === 'ReplyError' || isNodeRedisErrorReply(error);
 }
 
 /**
- * Returns whether the error is a `SimpleError` or `BlobError` of node-redis, which do not set `name`. Their parent class is
- * `ErrorReply`. Where a bundler has shortened that name, the code at the start of the message decides.
+ * Recognizes `SimpleError` and `BlobError` of node-redis, which do not set `name`, by their parent class `ErrorReply`.
+ * Where a bundler has shortened that name, the code at the start of the message decides.
  */
 function isNodeRedisErrorReply(error: ErrorFields): boolean {
   if (error.name !== 'Error' || 'code' in error) return false;
@@ -49,7 +47,6 @@ function isNodeRedisErrorReply(error: ErrorFields): boolean {
 
 /** Errors of a healthy server that refers to another server, or demands another form of the command. */
 const OTHER_SERVER_PATTERN = /\b(?:READONLY|MOVED|ASK|TRYAGAIN|MASTERDOWN|CROSSSLOT) /u;
-/** Errors about one key: it has another program's value, or the user has no right to it. */
 const KEY_ERROR_PATTERN = /\bWRONGTYPE |\bNOPERM .*\bkeys?\b|can't access at least one of the keys/u;
 
 function failureKindOf(reply: Error): FailureKind {
@@ -57,27 +54,27 @@ function failureKindOf(reply: Error): FailureKind {
   return OTHER_SERVER_PATTERN.test(reply.message) || isUndeclaredKeyError(reply) ? 'elsewhere' : 'refuses';
 }
 
-/** Returns whether the server refused a command with keys of several slots. Alibaba's proxies have their own message. */
+/** Recognizes CROSSSLOT, and the different message of Alibaba's proxies. */
 export function isCrossSlotError({ message }: Error): boolean {
   return /\bCROSSSLOT\b|keys must be in same slot/u.test(message);
 }
 
-/** Returns whether `SELECT` named a database that the server does not have. A cluster has one database only. */
 export function isUnknownDatabaseError({ message }: Error): boolean {
   return /DB index is out of range|invalid DB index|SELECT is not allowed in cluster mode/iu.test(message);
 }
 
-/** Returns whether a script has used a key that its command did not name. Dragonfly and some managed services refuse that. */
+/**
+ * Recognizes the refusals of Dragonfly and of some managed services: a script used a key that its command did not name.
+ */
 export function isUndeclaredKeyError({ message }: Error): boolean {
   return /undeclared key|keys? not declared|non local key|passed using the KEYS array/iu.test(message);
 }
 
-/** Returns whether the server does not know the SHA-1 of a script. */
 export function isUnknownScriptError({ message }: Error): boolean {
   return message.startsWith('NOSCRIPT');
 }
 
-/** Returns whether a replica was asked to write. Redis before version 7, and KeyDB, put READONLY within a script's error. */
+/** Recognizes READONLY also within the error of a script, as Redis before version 7 and KeyDB send it. */
 export function isReadOnlyError({ message }: Error): boolean {
   return /\bREADONLY\b/u.test(message);
 }

@@ -59,8 +59,8 @@ export {
  * @throws LockConfigurationError
  */
 export function redis(options: RedisOptions): BackendFactory {
-  const resolved = resolveRedisOptions(options);
-  return () => createBackend(resolved);
+  const resolvedOptions = resolveRedisOptions(options);
+  return () => createBackend(resolvedOptions);
 }
 
 function createBackend(options: ResolvedRedisOptions): LockBackend {

@@ -1,10 +1,10 @@
 import type { RedisServers } from './connection/redis-servers.js';
 import { asList, leaseKeyOf, unescapeKey } from './scripts/redis-values.js';
 
-/** Number of keys that the server checks for one page: so many take it less than a millisecond. */
+/** Number of keys that a server checks in less than a millisecond. */
 const KEYS_PER_PAGE = 1_000;
 
-/** Returns the locked keys that begin with `searchedPrefix`. A key that changes meanwhile may be missing or come twice. */
+/** Yields pages of locked keys. A key that changes during the scan may be missing or come twice. */
 export async function* scanKeys(
   servers: RedisServers,
   prefix: string,

@@ -10,18 +10,16 @@ import { isLeaseOf, keyOfLease, leaseKeyOf } from './scripts/redis-values.js';
 import type { Subscriptions } from './connection/subscription.js';
 import type { RedisScript } from './scripts/redis-script.js';
 
-/** TTL of the unused key that `start` locks: the key ends by itself if its release fails. */
+/** TTL of the unused key that `start` locks, in case its release fails. */
 export const PROBE_TTL_MS = 5_000;
 
 export type StoreOptions = Pick<ResolvedRedisOptions, 'prefix' | 'minReplicas' | 'tracking'>;
 
-/** The common part of the stores on Redis, whose leases begin with their owner. */
 export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> {
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
   readonly traits: StoreTraits = { keepsOrder: true };
   protected readonly prefix: string;
-  /** Whether the servers are to report changes of renewed keys. */
   protected readonly tracksKeys: boolean;
 
   /** `WAIT`, which blocks the connection until replicas have the writes: https://redis.io/docs/latest/commands/wait/ */
@@ -30,7 +28,7 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
   constructor(
     protected readonly servers: RedisServers,
     { prefix, minReplicas, tracking }: StoreOptions,
-    /** Subscriptions to the servers; `undefined` in a mode without any. */
+    /** `undefined` in the mode `getset`. */
     private readonly subscriptions?: Subscriptions,
   ) {
     this.prefix = prefix;
@@ -42,10 +40,9 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
     return this.servers.health;
   }
 
-  /** Commands that the scripts of this mode call. */
   protected abstract readonly scriptCommands: readonly string[];
 
-  /** Connects, and locks an unused key, which loads the scripts and shows whether the server lacks a command. */
+  /** Locks an unused key, which loads the scripts and shows whether the server lacks a command. */
   async start(): Promise<void> {
     await this.servers.startConnecting();
     try {
@@ -93,15 +90,14 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
     await Promise.all([this.subscriptions?.close(), this.servers.close()]);
   }
 
-  /** Sends each command that a lock needs, for unused keys that it deletes again. */
+  /** Tests commands of the server on unused keys, and deletes these keys. */
   protected abstract probeServer(): Promise<unknown>;
 
-  /** Renews a lease. Opens no subscription to track its key. */
+  /** Renews a lease without opening a subscription to track its key. */
   protected renewOnce(key: string, owner: string, ttlMs: number): Promise<boolean> {
     return this.renewByScript(RENEW, [leaseKeyOf(this.prefix, key)], owner, ttlMs);
   }
 
-  /** @param keys keys of the script; the first is that of the lease */
   protected renewByScript(
     script: RedisScript,
     keys: readonly [string, ...string[]],
@@ -119,7 +115,6 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
     });
   }
 
-  /** @throws when too few replicas have the last write */
   protected assertReplicated(replicaCount: unknown): void {
     if (!this.confirmation) return;
     const [, minReplicas, timeoutMs] = this.confirmation;

@@ -4,8 +4,8 @@ import { toLoggableError } from './error.js';
 import { asList, createUnusedName, leaseKeyOf } from './scripts/redis-values.js';
 
 /**
- * KEYS: an unused key, because some proxies refuse scripts without keys. ARGV: commands. Returns the commands that the
- * server does not have.
+ * Returns the commands that the server does not have. KEYS is an unused key, because some proxies refuse scripts
+ * without keys.
  */
 const FIND_UNKNOWN_COMMANDS_SCRIPT = `
 local unknown = {}
@@ -18,14 +18,9 @@ return unknown
 `;
 
 const UNKNOWN_COMMAND_PATTERN = /unknown (?:redis )?command/iu;
-/** Errors of a server that runs no scripts, such as Valkey without its Lua engine. */
 const NO_SCRIPTS_PATTERN = /unknown command '?`?eval|scripting engine/iu;
 
-/**
- * Returns the error to report when the first lock failed with `cause`. Names the commands that the server does not have,
- * because the error of a script does not name them.
- * @param scriptCommands commands that the scripts of the mode call
- */
+/** Returns an error that names the missing commands, because the error of a script does not name them. */
 export async function explainStartError(
   cause: unknown,
   servers: RedisServers,

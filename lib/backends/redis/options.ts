@@ -29,19 +29,19 @@ export type RedisMode = 'queue' | 'plain' | 'getset';
 
 interface CommonOptions {
   /**
-   * `queue`: waiters queue on the server, which hands them the key. `plain`: only `SET NX PX` on the server,
-   * and waiters poll. `getset`: for servers and proxies without scripting. If the network delivers a command late, two
-   * owners may hold a key for up to a third of the TTL. In this mode a given client must not send commands late: it needs
-   * `enableOfflineQueue: false`, `maxRetriesPerRequest: 0`, or `disableOfflineQueue: true` of node-redis. All processes
-   * that share a key must use the same mode.
+   * `queue`: waiters queue on the server, which hands them the key. `plain`: only `SET NX PX` on the server, and
+   * waiters poll. `getset`: for servers and proxies without scripting. If the network delivers a command late, two
+   * owners may hold a key for up to a third of the TTL. In this mode a given client must not send commands late: it
+   * needs `enableOfflineQueue: false`, `maxRetriesPerRequest: 0`, or `disableOfflineQueue: true` of node-redis. All
+   * processes that share a key must use the same mode.
    * @default 'queue'
    */
   readonly mode?: RedisMode;
   /** Start of the names of all keys and channels: letters, digits, `_`, `.`, `:` and `-`. @default 'lock' */
   readonly prefix?: string;
   /**
-   * Time after which the commands under way fail if the server has sent no byte. A command waits for a connection for as
-   * long. A value below a third of the TTL is best. @default 1_000
+   * Time after which the commands under way fail if the server has sent no byte. A command waits for a connection for
+   * as long. A value below a third of the TTL is best. @default 1_000
    */
   readonly requestTimeoutMs?: number;
   /**
@@ -51,14 +51,14 @@ interface CommonOptions {
   readonly patienceMs?: number;
   /**
    * Number of replicas that must have a grant or a renewal before it counts (`WAIT`). Without them the request is
-   * retried, and a grant that never counts is released. A failover then loses fewer locks, but may still promote another
-   * replica. Each grant waits for the replicas, for a quarter of `requestTimeoutMs` at most. @default 0
+   * retried, and a grant that never counts is released. A failover then loses fewer locks, but may still promote
+   * another replica. Each grant waits for the replicas, for a quarter of `requestTimeoutMs` at most. @default 0
    */
   readonly minReplicas?: number;
   /**
-   * `auto`: a holder learns within a round trip that its key was deleted, evicted or flushed, by `CLIENT TRACKING` of Redis
-   * 6 or newer. Locks that are held for longer than some 30 ms are renewed once more for it, and the process has a
-   * second connection. Where the server or a right is missing, `health` says so, and the holder learns of it with its
+   * `auto`: a holder learns within a round trip that its key was deleted, evicted or flushed, by `CLIENT TRACKING` of
+   * Redis 6 or newer. Locks that are held for longer than some 30 ms are renewed once more for it, and the process has
+   * a second connection. Where the server or a right is missing, `health` says so, and the holder learns of it with its
    * next renewal. `off`: always with the next renewal. The mode `getset` has no tracking. @default 'auto'
    */
   readonly tracking?: 'auto' | 'off';
@@ -75,7 +75,10 @@ export interface RedisAccessOptions extends RedisLoginOptions {
   readonly natMap?: Readonly<Record<string, { readonly host: string; readonly port: number }>>;
 }
 
-/** Options for a master that Sentinels monitor: https://redis.io/docs/latest/operate/oss_and_stack/management/sentinel/ */
+/**
+ * Options for a master that Sentinels monitor:
+ * https://redis.io/docs/latest/operate/oss_and_stack/management/sentinel/
+ */
 export interface RedisSentinelOptions extends RedisAccessOptions {
   readonly sentinels: readonly RedisAddress[];
   /** Name of the master in the Sentinels' configuration. */
@@ -110,8 +113,8 @@ type Only<Topology extends keyof Topologies> = Pick<Topologies, Topology> & {
  *
  * `client`: a client of the application, by ioredis or by node-redis (`redis`), version 5 or 6 of either. The backend
  * never disconnects it, and sends it nothing while it is not ready or its server is silent. The subscription uses a
- * duplicate of the client. From a `Cluster` of ioredis, and from `createCluster` and `createSentinel` of node-redis, the
- * backend takes the nodes and settings only, and connects by duplicates.
+ * duplicate of the client. From a `Cluster` of ioredis, and from `createCluster` and `createSentinel` of node-redis,
+ * the backend takes the nodes and settings only, and connects by duplicates.
  * @interface
  */
 export type RedisOptions = CommonOptions &
@@ -129,7 +132,6 @@ const MODES = ['queue', 'plain', 'getset'] satisfies RedisMode[];
 const COMMON_OPTIONS = ['mode', 'prefix', 'requestTimeoutMs', 'patienceMs', 'minReplicas', 'tracking'];
 const LOGIN_OPTIONS = ['credentials', 'tls', 'clientPackage'];
 const ACCESS_OPTIONS = [...LOGIN_OPTIONS, 'natMap'];
-/** Further options of each topology. */
 const OPTIONS_BY_TOPOLOGY: Readonly<Record<keyof Topologies, readonly string[]>> = {
   url: LOGIN_OPTIONS,
   host: ['port', 'username', 'password', 'tls', 'db', 'clientPackage'],
@@ -141,7 +143,7 @@ const TOPOLOGIES = ['url', 'host', 'client', 'sentinels', 'cluster'] as const;
 /** Default of `patienceMs` for several servers: longer than a failover takes with their default settings. */
 const FAILOVER_PATIENCE_MS = 30_000;
 
-/** Checks the options and adds the defaults. @throws LockConfigurationError, which never shows a URL: it may have a password */
+/** @throws LockConfigurationError, which never shows a URL: it may have a password */
 export function resolveRedisOptions(options: RedisOptions): ResolvedRedisOptions {
   assertOptions(options, Object.keys(Object(options)), 'redis');
   const topology = topologyOf(options);

@@ -13,8 +13,7 @@ export interface RedisLocation extends Login {
 }
 
 /**
- * Parses a URL. Reads only `db` and `family` from its query: the backend decides on other settings of a client.
- * @param suffix text that follows the expected form in an error message
+ * Reads only `db` and `family` from the query: the backend decides on other settings of a client.
  * @throws LockConfigurationError, which never shows the URL: it may have a password
  */
 export function readRedisUrl(option: string, url: unknown, suffix = ''): RedisLocation {

@@ -3,17 +3,16 @@ import type { QuorumCall } from './quorum-call.js';
 import type { JoinCandidacy, RedlockNode } from './redlock-node.js';
 import { findSoonestToken, type TokenClock } from './token-clock.js';
 
-/** Maximum number of proposals to one node. Its refusal of the first one says which token it grants. */
+/** Maximum number of proposals to one node. A refusal of the first proposal says which token the node grants. */
 const MAX_PROPOSALS = 2;
 
 /**
- * Adds a holder's lease on the nodes that do not have it: nodes that missed the vote, refused its token, or have lost their
- * data. Without a completion one more failure would end the lock.
+ * Adds a holder's lease on the nodes that do not have it: nodes that missed the vote, refused its token, or have lost
+ * their data. Without a completion one more failure would end the lock.
  *
- * A completion is created with each renewal, and begins when a quorum has renewed: until then another owner may be the
- * holder. As in a vote, a node never replaces the lease of another owner. The proposed token must be greater than all
- * tokens that the node granted or may have forgotten. It only raises the node's fence: the lease has the token of the
- * acquisition. The grant counts neither for an acquisition nor for the present renewal.
+ * A completion begins when a quorum has renewed: until then another owner may be the holder. The proposed token must be
+ * greater than all tokens that the node granted or may have forgotten. The proposal only raises the node's fence:
+ * the lease has the token of the acquisition. The grant counts neither for an acquisition nor for the present renewal.
  */
 export class LeaseCompletion {
   #isStopped = false;
@@ -27,25 +26,24 @@ export class LeaseCompletion {
     private readonly maxPauseMs: number,
   ) {}
 
-  /** Stops sending proposals, because the owner releases the key. Nodes get the release after all earlier proposals. */
+  /** Stops sending proposals, so that nodes get the release of the owner after all proposals. */
   stop(): void {
     this.#isStopped = true;
   }
 
-  /** Resolves when each node has the lease, or does not grant it. Never rejects. */
+  /** Never rejects. */
   async run(renewal: QuorumCall<boolean>): Promise<void> {
     const candidates = renewal.nodes.filter((node) => renewal.answers.get(node) !== true && !node.isDown);
-    let readingCandidacy: Promise<JoinCandidacy | undefined> | undefined;
+    let candidacyPromise: Promise<JoinCandidacy | undefined> | undefined;
     const completeOn = async (node: RedlockNode): Promise<void> => {
       await renewal.settlements.get(node);
       if (renewal.answers.get(node) !== false || this.#isStopped) return;
-      const candidacy = await (readingCandidacy ??= this.#readCandidacy(renewal));
+      const candidacy = await (candidacyPromise ??= this.#readCandidacy(renewal));
       if (candidacy) await this.#joinOn(node, candidacy);
     };
     await Promise.allSettled(candidates.map(completeOn));
   }
 
-  /** Reads the lease from a node that has renewed it. */
   async #readCandidacy({ answers }: QuorumCall<boolean>): Promise<JoinCandidacy | undefined> {
     const [node] = [...answers].find(([, isRenewed]) => isRenewed) ?? [];
     const lease = await node?.readLeaseOf(this.owner, this.keys[0]);
@@ -65,7 +63,6 @@ export class LeaseCompletion {
   }
 }
 
-/** The completions under way, by the owners of their leases. */
 export class LeaseCompletions {
   readonly #completionsByOwner = new Map<string, Set<LeaseCompletion>>();
 

@@ -18,16 +18,16 @@ import type { RedlockSettings } from './options.js';
 import type { Candidacy, RedlockNode, Vote } from './redlock-node.js';
 import { TokenClock } from './token-clock.js';
 
-/** Maximum number of rounds of one attempt, each with another token. The answers to a round say which token is granted. */
+/** Maximum number of rounds of one attempt. The answers to a round say which token is granted in the next. */
 const MAX_ROUNDS = 6;
 
 /**
  * Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/) with fencing tokens in the same round.
- * The client proposes the token, and a node grants it only if it is greater than the last token that it granted. Any two
- * majorities share a node. Tokens therefore grow, whatever the clocks of the clients say: see `voteSource`.
+ * The client proposes the token, and a node grants it only if it is greater than the last token that it granted. Any
+ * two majorities share a node. Tokens therefore grow, whatever the clocks of the clients say: see `voteSource`.
  *
- * A repeated attempt of the same owner gives its leases a newer token, and returns that token. Leases have the number of
- * their attempt: an earlier attempt never takes back the lease of a later one, however late its command arrives.
+ * A repeated attempt of the same owner gives its leases a newer token, and returns that token. Leases have the number
+ * of their attempt: an earlier attempt never takes back the lease of a later one, however late its command arrives.
  */
 export class RedlockLeaseStore implements LeaseStore {
   readonly name = 'redlock';
@@ -38,7 +38,7 @@ export class RedlockLeaseStore implements LeaseStore {
   readonly #backgroundTasks = new Set<Promise<unknown>>();
   readonly #completions = new LeaseCompletions();
   #attemptCount = 0;
-  #connecting: Promise<QuorumCall<void>> | undefined;
+  #connectPromise: Promise<QuorumCall<void>> | undefined;
 
   constructor(
     /** All processes must have the nodes in the same order: the first node decides split votes. */
@@ -49,9 +49,9 @@ export class RedlockLeaseStore implements LeaseStore {
     this.#dataSinceKey = `${settings.prefix}:since`;
   }
 
-  /** Connects. @throws AggregateError when no quorum can be reached */
+  /** @throws AggregateError when no quorum can be reached */
   async start(): Promise<void> {
-    const call = await (this.#connecting ??= this.#connect());
+    const call = await (this.#connectPromise ??= this.#connect());
     if (!call.hasQuorum) throw call.noQuorumError();
   }
 
@@ -60,7 +60,7 @@ export class RedlockLeaseStore implements LeaseStore {
    * @throws AggregateError when the nodes do not grant the same token
    */
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    await (this.#connecting ??= this.#connect());
+    await (this.#connectPromise ??= this.#connect());
     this.#attemptCount += 1;
     const candidacy: Candidacy = {
       keys: this.#keysForVote(key),
@@ -80,8 +80,8 @@ export class RedlockLeaseStore implements LeaseStore {
   }
 
   /**
-   * Resolves to `true` when a quorum has renewed. The other nodes then get the lease in the background. Resolves to `false`
-   * when no quorum has the lease.
+   * Resolves to `true` when a quorum has renewed; the other nodes then get the lease in the background. Resolves to
+   * `false` when no quorum has the lease.
    * @throws AggregateError that names every node, when neither is certain
    */
   async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -92,7 +92,7 @@ export class RedlockLeaseStore implements LeaseStore {
     const removeCompletion = (): void => this.#completions.delete(owner, completion);
     try {
       const renewal = await this.#askUntilCertain((node) => node.renew(keys[0], owner, ttlMs));
-      const isRenewed = isYesByQuorum(renewal);
+      const isRenewed = isConfirmedByQuorum(renewal);
       if (isRenewed) void this.#trackInBackground(completion.run(renewal)).then(removeCompletion);
       else removeCompletion();
       return isRenewed;
@@ -105,10 +105,10 @@ export class RedlockLeaseStore implements LeaseStore {
   /** @throws AggregateError that names every node, when no quorum gives the same answer */
   async isHeldBy(key: string, owner: string): Promise<boolean> {
     const leaseKey = leaseKeyOf(this.settings.prefix, key);
-    return isYesByQuorum(await this.#askUntilCertain((node) => node.isHeldBy(leaseKey, owner)));
+    return isConfirmedByQuorum(await this.#askUntilCertain((node) => node.isHeldBy(leaseKey, owner)));
   }
 
-  /** Returns the owner that has leases on a quorum. @throws AggregateError that names every node, when no quorum answers */
+  /** @throws AggregateError that names every node, when no quorum answers */
   async look(key: string): Promise<LeaseState> {
     const leaseKey = leaseKeyOf(this.settings.prefix, key);
     const call = new QuorumCall<NodeLease>(this.nodes);
@@ -133,15 +133,15 @@ export class RedlockLeaseStore implements LeaseStore {
   }
 
   /**
-   * Releases the lease on all nodes, and waits for a quorum, which the next owner needs. Other nodes get the release in
-   * the background, or when they are up again.
+   * Waits for a quorum, which the next owner needs. Other nodes get the release in the background, or when they are up
+   * again.
    * @throws AggregateError when no quorum has answered: other owners may have to wait until the lease ends
    */
   release(key: string, owner: string): Promise<boolean> {
     return this.#releaseBy(owner, key, (node, leaseKey) => node.release(leaseKey, owner));
   }
 
-  /** Releases the lease of an owner in any process. A renewal under way there does not restore the lease. */
+  /** Releases the lease of an owner in any process. A renewal that is under way there does not restore the lease. */
   evict(key: string, owner: string): Promise<boolean> {
     return this.#releaseBy(owner, key, (node, leaseKey) => node.evict(leaseKey, owner));
   }
@@ -151,7 +151,6 @@ export class RedlockLeaseStore implements LeaseStore {
     await Promise.all(this.nodes.map((node) => node.connection.close()));
   }
 
-  /** Connects to all nodes. Resolves when a quorum is connected, or cannot be. */
   async #connect(): Promise<QuorumCall<void>> {
     await Promise.all(this.nodes.map((node) => node.connection.startConnecting()));
     const call = new QuorumCall<void>(this.nodes);
@@ -159,23 +158,20 @@ export class RedlockLeaseStore implements LeaseStore {
     return call.askAll((node) => node.connect(), hasQuorumOrFailed);
   }
 
-  /**
-   * Asks all nodes, until a quorum has said yes or it is certain that no quorum says yes.
-   * @throws AggregateError that names every node, when neither is certain
-   */
+  /** @throws AggregateError that names every node, when neither a yes nor a no by a quorum is certain */
   async #askUntilCertain(ask: (node: RedlockNode) => Promise<boolean>): Promise<QuorumCall<boolean>> {
     const call = new QuorumCall<boolean>(this.nodes);
-    const yesCount = (): number => call.countAnswers((isYes) => isYes);
-    const noCount = (): number => call.answers.size - yesCount();
+    const countYes = (): number => call.countAnswers((isYes) => isYes);
+    const countNo = (): number => call.answers.size - countYes();
     // The call is also decided when the missing answers cannot make either result certain.
     await call.askAll(
       ask,
       ({ awaitedCount, quorum, maxFailures }) =>
-        yesCount() >= quorum ||
-        noCount() > maxFailures ||
-        (yesCount() + awaitedCount < quorum && noCount() + awaitedCount <= maxFailures),
+        countYes() >= quorum ||
+        countNo() > maxFailures ||
+        (countYes() + awaitedCount < quorum && countNo() + awaitedCount <= maxFailures),
     );
-    if (yesCount() < call.quorum && noCount() <= call.maxFailures) throw call.noQuorumError();
+    if (countYes() < call.quorum && countNo() <= call.maxFailures) throw call.noQuorumError();
     return call;
   }
 
@@ -196,7 +192,6 @@ export class RedlockLeaseStore implements LeaseStore {
     return call.countAnswers((wasHeld) => wasHeld) > 0;
   }
 
-  /** Has the nodes vote in rounds, as long as another proposal may get a quorum. */
   async #vote(candidacy: Candidacy): Promise<VoteTally> {
     let token = this.#tokenClock.nowUs();
     for (let round = 1; ; round += 1) {
@@ -215,8 +210,8 @@ export class RedlockLeaseStore implements LeaseStore {
   }
 
   /**
-   * Takes back the leases of a lost vote, also from nodes that have not answered. Waits for the nodes that have voted, or
-   * until a quorum has answered: the next owner needs no more.
+   * Takes the leases back also from nodes that have not answered. Waits for the nodes that have voted, or for a quorum:
+   * the next owner needs no more.
    */
   async #takeBack({ keys: [leaseKey], owner, attempt }: Candidacy, vote: QuorumCall<Vote>): Promise<void> {
     const voters = [...vote.answers.keys()];
@@ -231,11 +226,11 @@ export class RedlockLeaseStore implements LeaseStore {
     );
   }
 
-  /** Has `close` wait for the task. Returns the task. */
+  /** Has `close` wait for the task. */
   #trackInBackground<T>(task: Promise<T>): Promise<T> {
-    const untrack = (): void => void this.#backgroundTasks.delete(settled);
-    const settled: Promise<void> = task.then(untrack, untrack);
-    this.#backgroundTasks.add(settled);
+    const untrack = (): void => void this.#backgroundTasks.delete(settledTask);
+    const settledTask: Promise<void> = task.then(untrack, untrack);
+    this.#backgroundTasks.add(settledTask);
     return task;
   }
 
@@ -245,6 +240,6 @@ export class RedlockLeaseStore implements LeaseStore {
   }
 }
 
-function isYesByQuorum(call: QuorumCall<boolean>): boolean {
+function isConfirmedByQuorum(call: QuorumCall<boolean>): boolean {
   return call.countAnswers((isYes) => isYes) >= call.quorum;
 }

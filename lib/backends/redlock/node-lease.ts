@@ -1,7 +1,7 @@
 import { type Holder, unpackHolder } from '../../core/index.js';
 import { splitFields } from '../redis/scripts/redis-values.js';
 
-/** The lease of a key on one node. The owner is empty when there is none. */
+/** Lease of a key on one node. `owner` is empty when there is no lease. */
 export interface NodeLease {
   readonly owner: string;
   readonly token: bigint;
@@ -10,7 +10,6 @@ export interface NodeLease {
   readonly holder: Holder | undefined;
 }
 
-/** @param leftMs reply of PTTL, negative for a lease without an end */
 export function parseNodeLease(leftMs: number, packedLease: string): NodeLease {
   const [owner = packedLease, tokenText = '', , metadata = ''] = splitFields(packedLease, 4);
   // A token is the time of the grant in microseconds, or a little more.

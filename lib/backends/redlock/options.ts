@@ -11,15 +11,20 @@ interface CommonOptions {
   /** Start of the names of all keys: letters, digits, `_`, `.`, `:` and `-`. @default 'redlock' */
   readonly prefix?: string;
   /**
-   * Time after which a node that has not answered counts as failed. Only a decision that needs this answer waits for it.
-   * A value below a third of the TTL is best. @default 1_000
+   * Time after which a node that has not answered counts as failed. Only a decision that needs this answer waits for
+   * it. A value below a third of the TTL is best. @default 1_000
    */
   readonly requestTimeoutMs?: number;
-  /** Largest difference between a token and a node's clock. Nodes whose clocks differ by more never make a quorum. @default 1_000 */
+  /**
+   * Largest difference between a token and a node's clock. Nodes whose clocks differ by more never make a quorum.
+   * @default 1_000
+   */
   readonly maxSkewMs?: number;
   /**
    * Time after the start of a node in which it does not vote, because it may have lost leases that have not ended. Set
-   * it to the longest `ttlMs` in use: otherwise a restart may let a second holder in, with a greater token. Needs `INFO`. @default 0
+   * it to the longest `ttlMs` in use: otherwise a restart may let a second holder in, with a greater token. Needs
+   * `INFO`.
+   * @default 0
    */
   readonly restartQuarantineMs?: number;
 }
@@ -30,7 +35,6 @@ interface NodeOptions {
   readonly clients: readonly (RedisClient | NodeRedisClient)[];
 }
 
-/** The nodes by one of the options, without the others. */
 type ExclusiveNodeOption<Option extends keyof NodeOptions> = Pick<NodeOptions, Option> & {
   readonly [Other in Exclude<keyof NodeOptions, Option>]?: never;
 };
@@ -51,7 +55,7 @@ const COMMON_OPTIONS = ['prefix', 'requestTimeoutMs', 'maxSkewMs', 'restartQuara
 const HOST_OPTIONS = ['host', 'port', 'username', 'password', 'tls', 'db'];
 const REDIS_PORT = 6_379;
 
-/** Checks the options and adds the defaults. @throws LockConfigurationError, which never shows a URL: it may have a password */
+/** @throws LockConfigurationError, which never shows a URL: it may have a password */
 export function resolveRedlockOptions(options: RedlockOptions) {
   assertOptions(options, [...NODE_OPTIONS, 'credentials', 'tls', ...COMMON_OPTIONS], 'redlock');
   const { prefix = 'redlock' } = options;
@@ -105,14 +109,13 @@ function requireList(option: string, value: unknown): readonly unknown[] {
   return value;
 }
 
-/** Refuses a server that is named twice, because it would have two votes. */
+/** A server that is named twice would have two votes. */
 function assertDifferent(option: string, nodes: readonly { readonly name: string }[]): void {
   const names = nodes.map(({ name }) => name);
   const duplicate = names.find((name, index) => names.indexOf(name) < index);
   if (duplicate !== undefined) refuseOption(option, `must be different servers; ${duplicate} is there twice`);
 }
 
-/** Returns the address of the client's server, or the name of a master under Sentinel. */
 function serverNameOf({ options }: RedisClient | NodeRedisClient): string | undefined {
   const fields: Partial<Record<string, unknown>> = Object(options);
   const { host, port, path, sentinels, name }: typeof fields = { ...fields, ...Object(fields.socket) };

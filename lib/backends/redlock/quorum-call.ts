@@ -11,7 +11,7 @@ export function getMajority(count: number): number {
 export class QuorumCall<Answer> {
   readonly answers = new Map<RedlockNode, Answer>();
   readonly failures = new Map<RedlockNode, Error>();
-  /** Promise for each node, which resolves when the node has answered or failed, perhaps after the call is decided. */
+  /** Promises that resolve when the node has answered or failed, perhaps after the call is decided. */
   readonly settlements = new Map<RedlockNode, Promise<void>>();
   readonly quorum: number;
   /** Number of nodes that may fail or refuse while the others still make a quorum. */
@@ -25,7 +25,6 @@ export class QuorumCall<Answer> {
     this.#nodesNotAwaited = new Set(downNodes.length > this.maxFailures ? [] : downNodes);
   }
 
-  /** Number of nodes that are expected to answer. */
   get awaitedCount(): number {
     return this.nodes.filter((node) => this.isAwaiting(node)).length;
   }
@@ -38,7 +37,6 @@ export class QuorumCall<Answer> {
     return this.answers.size >= this.quorum;
   }
 
-  /** Whether a quorum has answered, or too many nodes have failed for one. */
   get hasQuorumOrFailed(): boolean {
     return this.hasQuorum || this.failures.size > this.maxFailures;
   }
@@ -52,7 +50,7 @@ export class QuorumCall<Answer> {
     return [...this.answers.values()].filter(isCounted).length;
   }
 
-  /** Asks all nodes at once. Resolves to this call when it is decided, or when no more answers are expected. */
+  /** Resolves to this call when it is decided, or when no more answers are expected. */
   askAll(ask: (node: RedlockNode) => Promise<Answer>, isDecided: (call: this) => boolean): Promise<this> {
     return new Promise((resolve) => {
       const resolveIfDecided = (): void => {
@@ -63,10 +61,7 @@ export class QuorumCall<Answer> {
     });
   }
 
-  /**
-   * Returns the error that there is no quorum, with an error for each node that failed or refused. The message names the
-   * other nodes as well. A node that has not answered gets an error only if it is known to be down.
-   */
+  /** A node that has not answered gets an error only if it is known to be down. */
   noQuorumError(refusals: ReadonlyMap<RedlockNode, Error> = new Map()): AggregateError {
     const errors: Error[] = [];
     const otherNames: string[] = [];

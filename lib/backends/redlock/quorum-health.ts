@@ -3,7 +3,7 @@ import { getDetails } from '../redis/cluster/cluster-health.js';
 import { getMajority } from './quorum-call.js';
 import type { RedlockNode } from './redlock-node.js';
 
-/** The health of several nodes. Listeners are told of each node that fails, even if the status stays the same. */
+/** Tells listeners of each node that fails, even if the status stays the same. */
 export class QuorumHealth {
   readonly #listeners = new Set<(health: BackendHealth) => void>();
   #lastSummary: string;
@@ -39,7 +39,6 @@ function getStatus(nodes: readonly NodeHealth[]): BackendHealth['status'] {
   return nodes.filter(({ status }) => status === 'down').length > nodes.length - quorum ? 'down' : 'idle';
 }
 
-/** Returns the status and the nodes that are down, as a text to compare. */
 function summaryOf({ status, nodes = [] }: BackendHealth): string {
   const downNames = nodes.filter((node) => node.status === 'down').map(({ name }) => name);
   return [status, ...downNames].join();

@@ -25,37 +25,32 @@ export interface JoinCandidacy extends Candidacy {
   readonly token: number;
 }
 
-/** A node's answer to a candidacy. */
 export type Vote =
   | { readonly kind: 'granted' }
   | ({ readonly kind: 'held' } & NodeLease)
   | ({ readonly kind: 'refused'; readonly clockUs: number; readonly error: Error } & TokenWindow);
 
-/** Number in a release that concerns all attempts of an owner. */
 const ALL_ATTEMPTS = Number.MAX_SAFE_INTEGER;
 
-/** A release of the lease of an attempt or an earlier one of the same owner. */
+/** Release of the lease of `attempt` or of an earlier attempt of the same owner. */
 interface AttemptRelease {
   readonly leaseKey: string;
   readonly attempt: number;
 }
 
 /**
- * Maximum number of failed releases that are kept until the node is up again. Further leases end with their TTL. As many
- * releases may be under way before callers have to wait for the node.
+ * Maximum number of failed releases that are kept until the node is up again; further leases end with their TTL. As
+ * many releases may be under way before callers have to wait for the node.
  */
 const MAX_FAILED_RELEASES = 1_000;
 
 /** Time for which a first connection is retried, because the process and its machine may be busy at the start. */
 const MAX_FIRST_CONNECT_MS = 2_000;
 
-/** One of the masters. Its errors begin with its name. */
 export class RedlockNode {
   readonly connection: RedisConnection;
-  /** Requests for a vote that are not answered yet, by owner. */
-  readonly #openVotes = new Map<string, Set<Promise<unknown>>>();
+  readonly #openVotesByOwner = new Map<string, Set<Promise<unknown>>>();
   #releasesUnderWay = 0;
-  /** Releases that failed, by owner. */
   readonly #failedReleases = new Map<string, AttemptRelease>();
 
   constructor(
@@ -83,7 +78,7 @@ export class RedlockNode {
     return this.#releasesUnderWay > MAX_FAILED_RELEASES;
   }
 
-  /** Connects. Retries when the node does not answer, and rejects at once when it answers with an error. */
+  /** Retries when the node does not answer, and rejects at once when it answers with an error. */
   async connect(): Promise<void> {
     const deadline = systemClock.now() + MAX_FIRST_CONNECT_MS;
     for (;;) {
@@ -98,13 +93,13 @@ export class RedlockNode {
     }
   }
 
-  /** Asks the node for the lease. A greater token than before replaces that of an existing lease of the same owner. */
+  /** Replaces the token of an existing lease of the same owner by a greater one. */
   requestVote(candidacy: Candidacy, token: number): Promise<Vote> {
     const args = this.#voteArgs(candidacy, token);
     return this.#requestVote(candidacy, token, { script: VOTE, keys: candidacy.keys, args });
   }
 
-  /** Asks the node for a lease that the owner already has on other nodes. @throws Error when the owner was evicted */
+  /** @throws Error when the owner was evicted */
   requestJoin(candidacy: JoinCandidacy, proposal: number): Promise<Vote> {
     const keys = [...candidacy.keys, evictedKeyOf(candidacy.keys[0])];
     const args = [...this.#voteArgs(candidacy, proposal), candidacy.token];
@@ -124,7 +119,7 @@ export class RedlockNode {
     return parseNodeLease(Number(leftMs), textOrEmpty(lease));
   }
 
-  /** Resolves to the owner's lease as a candidacy; `undefined` when the node does not have that lease. */
+  /** Resolves to `undefined` when the node does not have a lease of this owner. */
   async readLeaseOf(owner: string, leaseKey: string): Promise<Omit<JoinCandidacy, 'keys' | 'ttlMs'> | undefined> {
     const lease = textOrEmpty(await this.#send(['GET', leaseKey]));
     const [holder, token, attempt, metadata = ''] = splitFields(lease, 4);
@@ -132,14 +127,13 @@ export class RedlockNode {
   }
 
   /**
-   * Releases the owner's lease. If votes were open at the reply, the release is repeated after them. Votes and releases may
-   * change their order, for example when a script that the node does not know is sent again. A release that fails is
-   * repeated when the node is up again.
+   * Repeats the release after the votes that were open at the reply. A script that the node does not know is sent again,
+   * so that a vote may overtake a release.
    */
   async release(leaseKey: string, owner: string): Promise<boolean> {
     const release = { leaseKey, attempt: ALL_ATTEMPTS };
     let openVotes: ReadonlySet<Promise<unknown>> | undefined;
-    const isReleased = await this.takeBack(owner, release, () => (openVotes = this.#openVotes.get(owner)));
+    const isReleased = await this.takeBack(owner, release, () => (openVotes = this.#openVotesByOwner.get(owner)));
     if (!openVotes) return isReleased;
     await Promise.allSettled(openVotes);
     return (await this.takeBack(owner, release)) || isReleased;
@@ -152,8 +146,8 @@ export class RedlockNode {
   }
 
   /**
-   * Releases the lease of an attempt or an earlier one of the owner, but never that of a later attempt, however late the
-   * command arrives. A release that fails is repeated when the node is up again.
+   * Never releases the lease of a later attempt, however late the command arrives. A release that fails is repeated
+   * when the node is up again.
    */
   takeBack(owner: string, release: AttemptRelease, onReply?: () => void): Promise<boolean> {
     const { leaseKey, attempt } = release;
@@ -168,8 +162,8 @@ export class RedlockNode {
       return Number(releasedCount) === 1;
     } catch (error) {
       if ((this.#failedReleases.get(owner)?.attempt ?? 0) < release.attempt) this.#failedReleases.set(owner, release);
-      const [oldest = owner] = this.#failedReleases.keys();
-      if (this.#failedReleases.size > MAX_FAILED_RELEASES) this.#failedReleases.delete(oldest);
+      const [oldestOwner = owner] = this.#failedReleases.keys();
+      if (this.#failedReleases.size > MAX_FAILED_RELEASES) this.#failedReleases.delete(oldestOwner);
       throw error;
     } finally {
       this.#releasesUnderWay -= 1;
@@ -195,21 +189,20 @@ export class RedlockNode {
     }
     if (kind === 'evicted') throw new Error(`${this.name}: the owner was evicted`);
     const [floor = NaN, ceiling = NaN, clockUs = NaN] = details.map(Number);
-    const clockSkew = describeClockSkew((clockUs - token) / 1_000, maxSkewMs);
-    this.health.setAdvice('clock', clockSkew);
-    const error = new Error(`${this.name}: refuses the token: ${clockSkew ?? 'it remembers a newer token'}`);
+    const skewDescription = describeClockSkew((clockUs - token) / 1_000, maxSkewMs);
+    this.health.setAdvice('clock', skewDescription);
+    const error = new Error(`${this.name}: refuses the token: ${skewDescription ?? 'it remembers a newer token'}`);
     return { kind: 'refused', floor, ceiling, clockUs, error };
   }
 
-  /** Sends a request for a vote, which is open until the node has answered. */
   async #sendVote(owner: string, call: ScriptCall): Promise<unknown> {
-    const openVotes = this.#openVotes.get(owner) ?? new Set();
+    const openVotes = this.#openVotesByOwner.get(owner) ?? new Set();
     const closeVote = (): void => {
       openVotes.delete(answer);
-      if (openVotes.size === 0 && this.#openVotes.get(owner) === openVotes) this.#openVotes.delete(owner);
+      if (openVotes.size === 0 && this.#openVotesByOwner.get(owner) === openVotes) this.#openVotesByOwner.delete(owner);
     };
     const answer = this.#send(call, closeVote);
-    this.#openVotes.set(owner, openVotes.add(answer));
+    this.#openVotesByOwner.set(owner, openVotes.add(answer));
     try {
       return await answer;
     } finally {
@@ -235,8 +228,8 @@ function evictedKeyOf(leaseKey: string): string {
   return `${leaseKey}:e`;
 }
 
-function describeClockSkew(aheadMs: number, maxSkewMs: number): string | undefined {
-  if (Math.abs(aheadMs) <= maxSkewMs) return undefined;
-  const difference = `${Math.round(Math.abs(aheadMs))} ms ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
+function describeClockSkew(nodeAheadMs: number, maxSkewMs: number): string | undefined {
+  if (Math.abs(nodeAheadMs) <= maxSkewMs) return undefined;
+  const difference = `${Math.round(Math.abs(nodeAheadMs))} ms ${nodeAheadMs > 0 ? 'ahead of' : 'behind'}`;
   return `its clock is ${difference} the token that was proposed, which is more than maxSkewMs (${maxSkewMs})`;
 }

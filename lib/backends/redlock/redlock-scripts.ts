@@ -15,15 +15,15 @@ const VOTE_KEYS = ['lease_key', 'fence_key', 'since_key'];
 const VOTE_ARGS = ['owner', 'attempt', 'proposal', 'ttl', 'metadata', 'max_skew', 'quarantine'];
 
 /**
- * Returns the Lua code of one node's vote, for VOTE and JOIN. The lease gets the token `shown_token`: the proposal, or the
- * token of an earlier acquisition.
+ * Returns the Lua code of one node's vote, for VOTE and JOIN. The lease gets the token `shown_token`: the proposal, or
+ * the token of an earlier acquisition.
  *
  * lease = `owner|token|attempt|metadata`.
  * fence = the last token granted for the key.
  * since = the time since which the node has kept its data, by its clock; missing on a node that has lost all data.
  *
- * Clocks and tokens are in µs, below 2^53, where doubles are exact. The lease of a later attempt of the same owner counts
- * as another owner's.
+ * Clocks and tokens are in µs, below 2^53, where doubles are exact. The lease of a later attempt of the same owner
+ * counts as another owner's.
  *
  * The code returns {'granted'}, {'held', ms left of the lease, lease}, {'refused', floor, ceiling, clock} or {'young',
  * seconds since the node started}. A token must be greater than the floor and at most the ceiling.
@@ -71,12 +71,11 @@ redis.call('SET', lease_key, owner .. '|' .. shown_token .. '|' .. attempt .. '|
 return {'granted'}
 `;
 
-/** One node's vote on an acquisition. Returns the reply that `voteSource` describes. */
 export const VOTE = redisScript({ keys: VOTE_KEYS, args: VOTE_ARGS, maxCallsPerCommand: 50 }, voteSource('proposal'));
 
 /**
- * One node's vote on a lease that a quorum of the other nodes has just renewed. `token` is that of the owner's acquisition.
- * Returns the reply that `voteSource` describes, or {'evicted'}.
+ * One node's vote on a lease that a quorum of the other nodes has just renewed. `token` is that of the owner's
+ * acquisition. Returns the reply that `voteSource` describes, or {'evicted'}.
  */
 export const JOIN = redisScript(
   { keys: [...VOTE_KEYS, 'evicted_key'], args: [...VOTE_ARGS, 'token'], maxCallsPerCommand: 50 },
@@ -87,8 +86,8 @@ ${voteSource('token')}
 );
 
 /**
- * Deletes the owner's lease of the attempt or of an earlier one. The call may arrive at any time, and never deletes the
- * lease of a later attempt. Returns 1 if there was such a lease, else 0.
+ * Deletes the owner's lease of the attempt or of an earlier one, however late the call arrives. Returns 1 if there was
+ * such a lease, else 0.
  */
 export const TAKE_BACK = redisScript(
   { keys: ['lease_key'], args: ['owner', 'attempt'], maxCallsPerCommand: 50 },

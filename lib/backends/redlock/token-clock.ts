@@ -1,8 +1,8 @@
 import { systemClock } from '../../core/index.js';
 
 /**
- * The clock by which this process proposes tokens, in microseconds. It is adjusted to the nodes' clocks after a refusal. The
- * nodes do not rely on it, because they refuse each token that is too small.
+ * Clock by which this process proposes tokens. It is adjusted to the nodes' clocks after a refusal. The nodes do not
+ * rely on it, because they refuse each token that is too small.
  */
 export class TokenClock {
   #offsetUs = 0;
@@ -16,7 +16,7 @@ export class TokenClock {
   }
 }
 
-/** The tokens that a node grants now: greater than `floor`, at most `ceiling`. Both rise with the node's clock. */
+/** Tokens that a node grants now: greater than `floor`, at most `ceiling`. Both rise with the node's clock. */
 export interface TokenWindow {
   readonly floor: number;
   readonly ceiling: number;
@@ -33,8 +33,8 @@ export interface Proposal {
  * `undefined` when no token can get a quorum.
  */
 export function findSoonestToken(windows: readonly TokenWindow[], quorum: number, nowUs: number): Proposal | undefined {
-  const aboveFloors = windows.map(({ floor }) => floor + 1).filter((token) => token > nowUs);
-  const proposals = [nowUs, ...aboveFloors.toSorted((a, b) => a - b)].map((token) => ({
+  const tokensAboveFloors = windows.map(({ floor }) => floor + 1).filter((token) => token > nowUs);
+  const proposals = [nowUs, ...tokensAboveFloors.toSorted((a, b) => a - b)].map((token) => ({
     token,
     delayMs: msUntilQuorum(token, windows, quorum),
   }));

@@ -40,7 +40,7 @@ export class VoteTally {
     return this.#grantedCount >= this.call.quorum;
   }
 
-  /** Returns the median of the nodes' clocks. A node that granted the token counts with the clock of this process. */
+  /** A node that granted the token counts with the clock of this process. */
   medianClockUs(processNowUs: number): number {
     const clocksOfGrants = Array.from({ length: this.#grantedCount }, () => processNowUs);
     const clocksOfRefusals = this.#refusedVotes.map(([, { clockUs }]) => clockUs);
@@ -49,8 +49,8 @@ export class VoteTally {
   }
 
   /**
-   * Returns the proposal of the next round, or `undefined` when no further round helps. After refusals it is the token that
-   * a quorum grants. After a split vote, the owner with the first node's vote tries again, and the others back off.
+   * Returns `undefined` when no further round helps. After refusals the proposal is the token that a quorum grants.
+   * After a split vote, the owner with the first node's vote tries again, and the others back off.
    */
   nextProposal(nowUs: number): Proposal | undefined {
     const betterProposal = this.#findBetterProposal(nowUs);
@@ -58,7 +58,6 @@ export class VoteTally {
     return { token: Math.max(nowUs, this.token), delayMs: randomInt(Math.ceil(this.durationMs) + 1) };
   }
 
-  /** Whether too many nodes failed for a quorum. */
   get hasFailed(): boolean {
     return this.#failedCount > this.call.maxFailures;
   }
@@ -72,7 +71,6 @@ export class VoteTally {
     return this.call.noQuorumError(new Map(this.#refusedVotes.map(([node, { error }]) => [node, error])));
   }
 
-  /** Returns the attempt that failed because of other owners, with the holder and the delay until a retry. */
   toRefusal(): LeaseAttempt {
     const { holder } = this.#strongestRival;
     const backOffMs = BACK_OFF_BASE_MS + Math.ceil(this.durationMs * MAX_BACK_OFF_FACTOR);
@@ -94,9 +92,9 @@ export class VoteTally {
 
   /** Whether no other owner can have a quorum, even with all unknown votes. */
   get #isSplitVote(): boolean {
-    const knownCount = this.#grantedCount + this.#refusedVotes.length + this.#heldVotes.length;
-    const unknownCount = this.call.nodes.length - knownCount;
-    return this.#strongestRival.voteCount + unknownCount < this.call.quorum;
+    const knownVoteCount = this.#grantedCount + this.#refusedVotes.length + this.#heldVotes.length;
+    const unknownVoteCount = this.call.nodes.length - knownVoteCount;
+    return this.#strongestRival.voteCount + unknownVoteCount < this.call.quorum;
   }
 
   /** The other owner that most nodes name. */
@@ -109,15 +107,15 @@ export class VoteTally {
 
   /** Milliseconds until enough leases of other owners end for a quorum; `null` when that is unknown. */
   get #msUntilFree(): number | null {
-    const neededCount = this.call.quorum - this.#grantedCount - this.#refusedVotes.length;
-    const leftMs = this.#heldVotes.map((vote) => vote.leftMs).toSorted((a, b) => a - b)[neededCount - 1];
+    const missingVoteCount = this.call.quorum - this.#grantedCount - this.#refusedVotes.length;
+    const leftMs = this.#heldVotes.map((vote) => vote.leftMs).toSorted((a, b) => a - b)[missingVoteCount - 1];
     return leftMs === undefined || leftMs === Infinity ? null : leftMs;
   }
 }
 
 /**
- * Returns whether further votes would change nothing. Either the token has a quorum, or it cannot get one, and it is known
- * whether other owners or failed nodes are the reason.
+ * Returns whether further votes would change nothing. Either the token has a quorum, or it cannot get one, and it is
+ * known whether other owners or failed nodes are the reason.
  */
 export function isVoteDecided(call: QuorumCall<Vote>): boolean {
   const grantedCount = call.countAnswers(({ kind }) => kind === 'granted');

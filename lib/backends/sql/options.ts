@@ -14,11 +14,12 @@ export interface CommonOptions extends Pick<PollingOptions, 'patienceMs'> {
    */
   tableName?: string;
   /**
-   * Whether to create the table if it is missing. If not, create it in a migration: the documentation has the statements.
+   * Whether to create the table if it is missing. If not, create it in a migration: the documentation has the
+   * statements.
    * @default false
    */
   synchronize?: boolean;
-  /** How long to wait for the answer to one statement. Silence beyond it ends the connection. @default 1_000 */
+  /** Milliseconds to wait for the answer to one statement. Silence beyond it ends the connection. @default 1_000 */
   requestTimeoutMs?: number;
 }
 
@@ -29,16 +30,15 @@ interface NumberRange {
 
 const ABOVE_0: NumberRange = { description: 'above 0', includes: (value) => value > 0 };
 const FROM_0: NumberRange = { description: 'of 0 or more', includes: (value) => value >= 0 };
-const WHOLE: NumberRange = {
+const WHOLE_ABOVE_0: NumberRange = {
   description: 'above 0, and whole',
   includes: (value) => Number.isInteger(value) && value > 0,
 };
-/** Range of time-outs in the settings of the servers. */
-const SERVER_TIMEOUT: NumberRange = {
+const SERVER_TIMEOUT_RANGE: NumberRange = {
   description: 'from 1 to 2147483647',
   includes: (value) => value >= 1 && value <= 2 ** 31 - 1,
 };
-/** Value of options that are checked where they are used. */
+/** Marks options that are checked where they are used. */
 const UNCHECKED = undefined;
 
 const COMMON_OPTIONS = { strategy: UNCHECKED, tableName: UNCHECKED, synchronize: UNCHECKED, patienceMs: FROM_0 };
@@ -53,21 +53,23 @@ const OPTIONS_BY_STRATEGY: Readonly<Record<string, Readonly<Record<string, Numbe
     columns: UNCHECKED,
     abandonedAfterMs: ABOVE_0,
   },
-  row: { ...COMMON_OPTIONS, ...TIMEOUT_OPTIONS, poolSize: WHOLE },
-  session: { ...COMMON_OPTIONS, requestTimeoutMs: SERVER_TIMEOUT, sessionTtlMs: SERVER_TIMEOUT, pollMs: ABOVE_0 },
+  row: { ...COMMON_OPTIONS, ...TIMEOUT_OPTIONS, poolSize: WHOLE_ABOVE_0 },
+  session: {
+    ...COMMON_OPTIONS,
+    requestTimeoutMs: SERVER_TIMEOUT_RANGE,
+    sessionTtlMs: SERVER_TIMEOUT_RANGE,
+    pollMs: ABOVE_0,
+  },
 };
 
-/**
- * @param connectionOptions names of the options that say how to connect
- * @throws LockConfigurationError for an unknown strategy or option, and for a number out of range
- */
-export function assertOptions(strategy: string, options: object, connectionOptions: readonly string[]): void {
+/** @throws LockConfigurationError for an unknown strategy or option, and for a number out of range */
+export function assertOptions(strategy: string, options: object, connectionOptionNames: readonly string[]): void {
   assertOneOf('strategy', strategy, Object.keys(OPTIONS_BY_STRATEGY));
   const knownOptions = OPTIONS_BY_STRATEGY[strategy] ?? {};
   for (const [option, value] of Object.entries(options)) {
-    if (connectionOptions.includes(option)) continue;
+    if (connectionOptionNames.includes(option)) continue;
     if (!Object.hasOwn(knownOptions, option)) {
-      const names = [...connectionOptions, ...Object.keys(knownOptions)].join(', ');
+      const names = [...connectionOptionNames, ...Object.keys(knownOptions)].join(', ');
       refuseOption(option, `is no option of strategy ${strategy}; it has ${names}`);
     }
     const range = knownOptions[option];

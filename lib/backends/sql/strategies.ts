@@ -12,17 +12,13 @@ export type SessionStrategy = { strategy: 'session' } & SessionBackendOptions;
 /** Each strategy describes its own options. All processes must use the same strategy. */
 export type StrategyOptions = LeaseStrategy | RowStrategy | SessionStrategy;
 
-/**
- * Makes the backend of a strategy.
- * @param connectionOptions names of the options that say how to connect
- * @throws LockConfigurationError for options that can never work
- */
+/** @throws LockConfigurationError for options that can never work */
 export function createSqlBackend(
   database: SqlDatabase,
   options: StrategyOptions,
-  connectionOptions: readonly string[],
+  connectionOptionNames: readonly string[],
 ): BackendFactory {
-  assertOptions(options.strategy ?? 'lease', options, connectionOptions);
+  assertOptions(options.strategy ?? 'lease', options, connectionOptionNames);
   if (options.strategy === 'row') return createRowBackend(database, options);
   if (options.strategy === 'session') return createSessionBackend(database, options);
   return createLeaseBackend(database, options);

@@ -18,7 +18,7 @@ const CODE_NAMES: Readonly<Record<number, string>> = {
   20: 'SQLITE_MISMATCH',
 };
 
-/** A database of `node:sqlite`, with the errors of other drivers. */
+/** Gives errors of `node:sqlite` the codes that other drivers have. */
 export class NodeSqliteDatabase implements SqliteDatabase {
   private constructor(private readonly database: NodeDatabase) {}
 
@@ -52,7 +52,7 @@ function addErrorCode<T>(statement: () => T): T {
   }
 }
 
-/** Returns the name of a code. The lowest byte of an extended code is its primary code. */
+/** The lowest byte of an extended code is its primary code. */
 function getCodeName(code: number): string {
   return CODE_NAMES[code & 0xff] ?? `SQLITE_ERROR_${code}`;
 }

@@ -7,7 +7,7 @@ import { getTableContext } from './databases.js';
 
 /**
  * Adds the columns that an older table of locks lacks, empty and not required, so that older programs go on as before.
- * Call it in the `up` of a migration of yours. A second call does nothing. Columns that exist are left alone.
+ * Call it in the `up` of a migration of yours. Existing columns are left alone, so a second call does nothing.
  * @throws LockConfigurationError for a table or column that is no plain identifier
  */
 export async function addLockColumns(

@@ -5,10 +5,7 @@ const MIN_DEFAULT_MS = 2_000;
 /** Names of the time-outs for connections, of TypeORM and in the `extra` of pg and mysql2. */
 const OPTION_NAMES = ['connectTimeoutMS', 'connectTimeout', 'connectionTimeoutMillis'];
 
-/**
- * Returns the default of `connectTimeoutMs`: the time-out of the data source, if that is longer. A serverless database,
- * which the first connection starts, takes seconds.
- */
+/** A longer time-out of the data source is kept: the first connection may have to start a serverless database. */
 export function getDefaultConnectTimeoutMs(options: DataSourceOptions): number {
   const sources: object[] = [options, Object(Reflect.get(options, 'extra'))];
   const configuredValues = sources.flatMap((source) => OPTION_NAMES.map((name): unknown => Reflect.get(source, name)));

@@ -14,10 +14,7 @@ import { getTableContext } from './databases.js';
 import { createSingleConnectionOptions } from './own-options.js';
 import { hideLockStatements, SILENT_LOGGER } from './silent-logger.js';
 
-/**
- * Makes the database of an application's data source. Its connections are made like the application's.
- * @throws LockConfigurationError for options that can never work
- */
+/** @throws LockConfigurationError for options that can never work */
 export function createDataSourceDatabase(options: DataSourceOptions): SqlDatabase {
   const tableContext = getTableContext(options);
   createSingleConnectionOptions(options, new Sockets(() => undefined));
@@ -30,7 +27,7 @@ export function createDataSourceDatabase(options: DataSourceOptions): SqlDatabas
   };
 }
 
-/** Options without the application's entities, subscribers and logger. 0: no statement is logged as a slow one. */
+/** A `maxQueryExecutionTime` of 0 logs no statement as a slow one. */
 const LOCK_CONNECTION_OPTIONS = {
   entities: [],
   subscribers: [],
@@ -39,11 +36,10 @@ const LOCK_CONNECTION_OPTIONS = {
   logger: SILENT_LOGGER,
 };
 
-/** A connection for the statements of the locks alone. */
 class LocksConnection implements DriverConnection {
   readonly #dataSource: DataSource;
   #runner: QueryRunner | undefined;
-  /** Settles when the runner has its connection, or gets none. */
+  /** Resolves when the runner has its connection, or gets none. */
   #connecting: Promise<unknown> = Promise.resolve();
   #hasEnded = false;
 
@@ -63,7 +59,9 @@ class LocksConnection implements DriverConnection {
 
   readonly query: Query = (sql, parameters) => createQuery(this.#runner ?? this.#dataSource)(sql, parameters);
 
-  /** Waits for the connection first: a runner released while it connects would keep it, and the pool could never end. */
+  /**
+   * Waits for the connection first: a runner released while it connects would keep it, and the pool would never end.
+   */
   async end(): Promise<void> {
     this.#hasEnded = true;
     await this.#connecting;

@@ -6,8 +6,7 @@ import { mysqlDialect } from '../sql/mysql/dialect.js';
 import { postgresDialect } from '../sql/postgres/dialect.js';
 import { sqliteDialect } from '../sql/sqlite/dialect.js';
 
-/** Dialects by the type of the data source. */
-const DIALECTS: Readonly<Record<string, SqlDialect>> = {
+const DIALECTS_BY_TYPE: Readonly<Record<string, SqlDialect>> = {
   'better-sqlite3': sqliteDialect,
   postgres: postgresDialect,
   mysql: mysqlDialect,
@@ -17,10 +16,10 @@ const DIALECTS: Readonly<Record<string, SqlDialect>> = {
 /** @throws LockConfigurationError for an unknown type of data source */
 export function getTableContext(options: DataSourceOptions): TableContext {
   const { type } = options;
-  const dialect = Object.hasOwn(DIALECTS, type) ? DIALECTS[type] : undefined;
+  const dialect = Object.hasOwn(DIALECTS_BY_TYPE, type) ? DIALECTS_BY_TYPE[type] : undefined;
   if (!dialect) {
     throw new LockConfigurationError(
-      `typeorm() has no dialect for data sources of type "${type}"; it has ${Object.keys(DIALECTS).join(', ')}`,
+      `typeorm() has no dialect for data sources of type "${type}"; it has ${Object.keys(DIALECTS_BY_TYPE).join(', ')}`,
       'dataSource',
     );
   }

@@ -19,7 +19,6 @@ export function createSingleConnectionOptions(options: DataSourceOptions, socket
 
 const STREAM_SETTING = { name: 'extra.stream of the data source', option: 'dataSource' } as const;
 
-/** Options of `pg`'s pool: no number of uses, age or pause ends a connection of the locks. */
 const KEEP_OPEN_OPTIONS = { maxUses: Infinity, maxLifetimeSeconds: 0, idleTimeoutMillis: 0 };
 
 function createPostgresOptions(
@@ -36,7 +35,7 @@ function createPostgresOptions(
   return { ...master, nativeDriver: false, poolSize: 1, poolErrorHandler: () => undefined, extra: poolOptions };
 }
 
-/** Options of the pool of `mysql2`: no pause ends a connection of the locks. */
+/** With `maxIdle` as high as the limit, no pause ends a connection of the locks. */
 const ONE_CONNECTION_POOL = { connectionLimit: 1, maxIdle: 1, waitForConnections: true };
 
 function createMysqlOptions(

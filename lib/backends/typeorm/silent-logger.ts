@@ -1,7 +1,7 @@
 import type { Logger } from 'typeorm';
 import { isUnlogged } from '../sql/connections/unlogged.js';
 
-/** Logs nothing: the statements of the locks have keys and owner ids, which are secrets, and are many while some wait. */
+/** Statements of the locks have keys and owner ids, which are secrets, and are many while callers wait. */
 export const SILENT_LOGGER: Logger = {
   logQuery: () => undefined,
   logQueryError: () => undefined,
@@ -11,7 +11,6 @@ export const SILENT_LOGGER: Logger = {
   log: () => undefined,
 };
 
-/** Returns the application's logger without the statements of the locks. */
 export function hideLockStatements(logger: Logger): Logger {
   const getLogger = (): Logger => (isUnlogged() ? SILENT_LOGGER : logger);
   return {

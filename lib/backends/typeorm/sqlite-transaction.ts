@@ -1,9 +1,7 @@
 import { type EntityManager, QueryFailedError } from 'typeorm';
 import { asSqliteDatabase, type SqliteDatabase } from '../sql/sqlite/driver.js';
 
-/**
- * Takes the write lock for the transaction that `manager` is in. @throws QueryFailedError when another process has it
- */
+/** @throws QueryFailedError when another process has the write lock */
 export async function takeWriteLock(manager: EntityManager, table: string): Promise<void> {
   executeAsTypeOrm(asSqliteDatabase(await manager.queryRunner?.connect()), `delete from ${table} where 0`);
 }
@@ -18,7 +16,7 @@ export async function restartAsWriteTransaction(manager: EntityManager): Promise
   try {
     executeAsTypeOrm(database, 'begin immediate');
   } catch (error) {
-    // TypeORM rolls back now, and must find something: else it takes every later transaction for a nested one.
+    // TypeORM rolls back now. Without an open transaction, it would take every later one for a nested one.
     database.exec('begin');
     throw error;
   }

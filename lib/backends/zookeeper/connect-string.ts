@@ -7,11 +7,9 @@ export interface ServerAddress {
 
 const DEFAULT_PORT = 2181;
 
-/** Address of a server: a name, an IPv4 address, or an IPv6 address in brackets; then a port, if any. */
 const SERVER_PATTERN = /^(?<host>[\w.-]+|\[[\da-f:.]+\])(:(?<port>\d{1,5}))?$/iu;
 const PATH_PATTERN = /^(\/(?!\.{1,2}(\/|$))[^/\s\p{C}]+)+$/u;
 
-/** Returns whether the text can be part of a znode's path. */
 export function isZnodePath(text: unknown): text is string {
   return typeof text === 'string' && PATH_PATTERN.test(text);
 }

@@ -13,45 +13,28 @@ type EnsembleClientOptions = Pick<
   'servers' | 'sessionTtlMs' | 'requestTimeoutMs' | 'patienceMs' | 'auth'
 >;
 
-/**
- * Minimum time for a handshake. A server that is starting may stay silent on connections that it accepts, and then
- * answer the next one at once.
- */
+/** Short, because a server that is starting may stay silent on one connection, and answer the next one at once. */
 const MIN_HANDSHAKE_TIMEOUT_MS = 500;
 const MIN_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
-/**
- * Minimum milliseconds that a connection lasts if its end is no failure of its server. The next server is then tried at
- * once.
- */
-const STABLE_MS = 1_000;
+/** Milliseconds after which the end of a connection is no failure of its server: the next server is tried at once. */
+const STABLE_CONNECTION_MS = 1_000;
 const MAX_CLOSE_MS = 1_000;
 
-/**
- * Client of an ensemble, with the one session of a process. The session is created with the first request, moves to the
- * next server when a connection ends, and is created again when it has expired. Servers are tried in turn, from a
- * random one on.
- */
 export class EnsembleClient {
   readonly health = new ReportedHealth();
-  /** Callers that wait for the session. Each one is called once, with the session or with a failure. */
   readonly #waiters = new Set<(outcome: ZooKeeperSession | Error) => void>();
   #session: ZooKeeperSession | undefined;
-  /** Current or last connection, or one that is being opened. */
   #connection: ZooKeeperConnection | undefined;
-  /**
-   * Whether the session is established on the connection. It stays true after the connection ends, until the end is
-   * handled.
-   */
+  /** Stays true after the end of the connection, until `#onDisconnected`. */
   #isEstablished = false;
   /**
-   * Reason why no server accepts this process, known after a failed round through all servers or a final refusal.
-   * `undefined` before, and once a connection is established.
+   * Reason why no server accepts this process: set by a failed round through all servers or a final refusal, cleared by
+   * a connection.
    */
   failure: Error | undefined;
   #nextServer: number;
   #library: Promise<ZooKeeperLibrary> | undefined;
-  /** Maximum time for the next handshake. Each handshake without an answer doubles it. */
   #handshakeTimeoutMs = MIN_HANDSHAKE_TIMEOUT_MS;
   #hasStarted = false;
   #closing: Promise<void> | undefined;
@@ -62,8 +45,7 @@ export class EnsembleClient {
   }
 
   /**
-   * Returns the session with an established connection. Waits until one server accepts this process, or all have
-   * refused it.
+   * Waits, for `patienceMs` at most, until one server accepts this process, or all have refused it.
    * @throws ConnectionLostError, SessionRefusedError, LockConfigurationError when the client library is missing
    */
   async getConnectedSession(): Promise<ZooKeeperSession> {
@@ -84,7 +66,10 @@ export class EnsembleClient {
     });
   }
 
-  /** Ends the session on the server, and so all its znodes, if that is possible within a second. Idempotent. */
+  /**
+   * Ends the session and its znodes on the server, if possible within a second. Otherwise the session expires by
+   * itself.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -104,7 +89,6 @@ export class EnsembleClient {
     this.#session?.end();
   }
 
-  /** Sends `closeSession`, also after a reconnect. Otherwise the znodes would stay until the session expires. */
   async #closeSession(deadline: number): Promise<void> {
     while (this.#session && systemClock.now() < deadline) {
       try {
@@ -116,34 +100,27 @@ export class EnsembleClient {
     }
   }
 
-  /**
-   * Keeps a connection to one server after the other until `close`. Never rejects. Pauses after each round of servers that
-   * refused the connection, or ended it within `STABLE_MS`.
-   */
+  /** Never rejects. Pauses after each round in which all servers refused the connection or ended it early. */
   async #keepConnected(): Promise<void> {
     this.#hasStarted = true;
-    for (let failures = 0; !this.#isClosed; failures += 1) {
+    for (let consecutiveFailures = 0; !this.#isClosed; consecutiveFailures += 1) {
       const startedAt = systemClock.now();
       const error = await this.#connectUntilEnd().catch(toError);
       const wasEstablished = this.#isEstablished;
-      if (wasEstablished && systemClock.now() - startedAt >= STABLE_MS) failures = 0;
+      if (wasEstablished && systemClock.now() - startedAt >= STABLE_CONNECTION_MS) consecutiveFailures = 0;
       this.#onDisconnected(error);
-      if (error instanceof SessionExpiredError || (failures + 1) % this.options.servers.length > 0) continue;
+      if (error instanceof SessionExpiredError || (consecutiveFailures + 1) % this.options.servers.length > 0) continue;
       if (!wasEstablished) this.#failWaiters(error);
-      if (!this.#isClosed) await this.#pauseBetweenRounds(failures / this.options.servers.length);
+      if (!this.#isClosed) await this.#pauseBetweenRounds(consecutiveFailures / this.options.servers.length);
     }
   }
 
-  /** Pauses between two rounds through the servers. The first pauses are short, because a server may be restarting. */
   async #pauseBetweenRounds(rounds: number): Promise<void> {
     const maxMs = Math.min(MIN_PAUSE_MS * 2 ** Math.min(rounds, 10), MAX_PAUSE_MS);
     await pause(systemClock, maxMs / 2 + randomInt(Math.ceil(maxMs / 2)), { background: true });
   }
 
-  /**
-   * Connects to the next server. Resolves to the reason for the end of the connection. Rejects when the connection was
-   * not established.
-   */
+  /** Resolves to the reason why an established connection ended. Rejects when none was established. */
   async #connectUntilEnd(): Promise<Error> {
     this.#library ??= ZooKeeperLibrary.load();
     const settings = this.#takeNextSettings(await this.#library);

@@ -1,19 +1,18 @@
 import type { FailureKind } from '../../core/index.js';
 
-/** Error of a request whose connection ended before the answer. The request may have been carried out. */
+/** Error of a request that may have been carried out: its connection ended before the answer. */
 export class ConnectionLostError extends Error {
   override readonly name = 'ConnectionLostError';
   readonly failureKind = 'silent';
 }
 
-/** Error for a session that the server does not know, or no longer knows. Its znodes are deleted. */
+/** Error for a session that the server does not know. Its znodes are deleted. */
 export class SessionExpiredError extends ConnectionLostError {
   constructor() {
     super('the session has expired on the server');
   }
 }
 
-/** Error that no retry mends: the backend was closed, or the server refused the credentials. */
 export class SessionRefusedError extends Error {
   override readonly name = 'SessionRefusedError';
 }
@@ -29,10 +28,7 @@ export const SESSION_EXPIRED = -112;
 export const SESSION_MOVED = -118;
 const NOT_READONLY = -119;
 
-/**
- * Codes of `KeeperException`, with advice. After a `final` code a retry brings the same answer. Other failures may
- * pass.
- */
+/** Codes of `KeeperException`, with advice. After a `final` code a retry brings the same answer. */
 const ERROR_CODES: ReadonlyMap<number, readonly [text: string, kind?: 'final']> = new Map([
   [-6, ['UNIMPLEMENTED: mode sequential needs ZooKeeper 3.5.3 or newer', 'final']],
   [BAD_ARGUMENTS, ['BAD_ARGUMENTS', 'final']],
@@ -60,7 +56,7 @@ export class ServerRefusalError extends Error {
 
   get failureKind(): FailureKind {
     if (this.code === NOT_READONLY) return 'elsewhere';
-    // A missing permission concerns the whole prefix, unless the core gets another key there.
+    // A missing permission concerns the whole prefix.
     return this.code === BAD_ARGUMENTS ? 'value' : 'refuses';
   }
 }
@@ -69,7 +65,6 @@ export function isRefusal(error: unknown, code: number): boolean {
   return error instanceof ServerRefusalError && error.code === code;
 }
 
-/** Returns whether a retry is of no use: this user lacks a permission, or the backend is closed. */
 export function isFinal(error: unknown): boolean {
   if (error instanceof ServerRefusalError) return ERROR_CODES.get(error.code)?.[1] === 'final';
   return error instanceof SessionRefusedError;

@@ -5,9 +5,6 @@ import type { ZnodeEvent } from './transport/single-connection-client.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
 import type { ZooKeeperSession } from './session.js';
 
-/**
- * Znode by which an owner holds the key. Aborts `revoked` when the server has deleted the znode or ended its session.
- */
 export class HeldZnode {
   readonly #revocation = new AbortController();
   readonly #watch = new ZnodeWatch();
@@ -26,8 +23,8 @@ export class HeldZnode {
   }
 
   /**
-   * Sends a heartbeat of the session. The first call on each connection also reads the znode and watches it. Returns
-   * whether the owner still holds the key.
+   * Returns whether the owner still holds the key. Only the first call on each connection reads the znode: later ones
+   * rely on its watch.
    */
   async renew(): Promise<boolean> {
     const { session } = this;

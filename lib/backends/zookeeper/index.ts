@@ -6,8 +6,8 @@ export { type Credentials } from '../../core/index.js';
 export { type ZooKeeperAcl, type ZooKeeperMode, type ZooKeeperOptions } from './options.js';
 
 /**
- * Average milliseconds between two polls of a waiter, varied at random by up to half. A waiter that misses the event of
- * a release polls within five seconds.
+ * Average milliseconds between two polls, varied by up to half: a waiter that misses a release polls within five
+ * seconds.
  */
 const POLL_MS = 3_300;
 

@@ -25,10 +25,9 @@ import { ConnectionLostError, isFinal, SessionExpiredError } from './error.js';
 import type { ResolvedOptions } from './options.js';
 import type { ZooKeeperSession } from './session.js';
 
-/** Number of keys that are read together. */
 const KEYS_PER_PAGE = 100;
 
-/** Limit of the claims to a key: one response lists all of them. */
+/** Limited because one response lists all claims to a key. */
 const MAX_PERMITS = 1_000;
 
 const ENTRY_CLASSES = { sequential: SequentialEntry, simple: EphemeralEntry };
@@ -41,15 +40,13 @@ interface LeaseRequest {
   readonly wake: Wake;
 }
 
-/** Queue entries of one process, all in one session. */
 export class ZooKeeperLeaseStore implements LeaseStore {
   readonly name = 'zookeeper';
   readonly guarantee: Guarantee;
   readonly traits: StoreTraits;
   readonly #ensemble: EnsembleClient;
   readonly #entries = new SessionEntries<ZooKeeperSession, QueueEntry>();
-  /** Wake-ups of the waiters that were refused because no server was reachable. */
-  readonly #wakesOnReconnect = new Set<() => void>();
+  readonly #wakeUpsOnReconnect = new Set<() => void>();
 
   constructor(private readonly options: ResolvedOptions) {
     this.guarantee = options.servers.length > 1 ? 'consensus' : 'durable';
@@ -88,8 +85,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   }
 
   /**
-   * Releases an owner's entry. Concurrent releases share one request: in mode `simple` a second one could delete the
-   * next holder's znode.
+   * Shares one request among concurrent releases: in mode `simple` a second one could delete the next holder's znode.
    */
   async release(_key: string, owner: string): Promise<boolean> {
     const entry = this.#entries.get(owner);
@@ -101,7 +97,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   watch(_key: string, owner: string, wake: () => void): () => void {
     const unwatch = this.#entries.watch(owner, wake);
     return () => {
-      this.#wakesOnReconnect.delete(wake);
+      this.#wakeUpsOnReconnect.delete(wake);
       unwatch();
     };
   }
@@ -137,7 +133,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     return this.#ensemble.close();
   }
 
-  /** Returns a connection to read from, after a sync: a follower may lag behind its leader. */
+  /** Syncs first, because a follower may lag behind its leader. */
   async #syncedReader() {
     const { base, mode } = this.options;
     const { connection } = await this.#ensemble.getConnectedSession();
@@ -145,7 +141,6 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     return { base, connection, EntryClass: ENTRY_CLASSES[mode] };
   }
 
-  /** Makes a second attempt when the first answer is lost, for a caller that does not wait. */
   async #attemptWithRetry(request: LeaseRequest): Promise<LeaseAttempt> {
     try {
       return await this.#attempt(request);
@@ -173,20 +168,18 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     }
   }
 
-  /**
-   * Returns the session. Fails at once for a waiter when no server is reachable, and wakes the waiter on the reconnect.
-   */
+  /** Fails at once for a waiter while no server is reachable, and wakes the waiter on the reconnect. */
   #connectedSession(wake: Wake): Promise<ZooKeeperSession> {
     const { failure } = this.#ensemble;
     if (!wake || !failure) return this.#ensemble.getConnectedSession();
-    this.#wakesOnReconnect.add(wake);
+    this.#wakeUpsOnReconnect.add(wake);
     return Promise.reject(failure);
   }
 
   #wakeOnReconnect(): void {
-    const wakes = [...this.#wakesOnReconnect];
-    this.#wakesOnReconnect.clear();
-    for (const wake of wakes) wake();
+    const wakeUps = [...this.#wakeUpsOnReconnect];
+    this.#wakeUpsOnReconnect.clear();
+    for (const wake of wakeUps) wake();
   }
 
   #createEntry({ key, owner, metadata }: LeaseRequest, session: ZooKeeperSession): QueueEntry {
@@ -210,7 +203,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     };
   }
 
-  /** Refuses the owner. A caller that does not wait leaves the queue. When that fails, the core releases later. */
+  /** Deletes the entry of a caller that does not wait. If the deletion fails, the core releases the entry later. */
   async #refuse({ key, owner, wake }: LeaseRequest, holder: Holder | undefined): Promise<LeaseAttempt> {
     const refusal = { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) } as const;
     if (wake) return refusal;
@@ -223,7 +216,6 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     }
   }
 
-  /** Returns whether the owner held the key. All entries end with their session. */
   async #release(owner: string, entry: QueueEntry): Promise<boolean> {
     const { heldZnode } = entry;
     entry.unwatch();

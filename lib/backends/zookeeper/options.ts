@@ -86,7 +86,7 @@ const MIN_SESSION_MS = 100;
 const MIN_DEFAULT_PATIENCE_MS = 2_000;
 const MAX_MS = 2 ** 31 - 1;
 
-/** Returns the options with defaults. @throws LockConfigurationError naming the option; it repeats no password */
+/** @throws LockConfigurationError that repeats no password */
 export function resolveZooKeeperOptions(options: ZooKeeperOptions): ResolvedOptions {
   assertOptions(options, OPTION_NAMES, 'zookeeper');
   const { connectString, sessionTtlMs = 15_000, requestTimeoutMs = 3_000, prefix = '/locks' } = options;

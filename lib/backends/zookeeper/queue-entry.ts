@@ -13,33 +13,23 @@ export interface QueueEntrySettings {
   readonly key: string;
   readonly owner: string;
   readonly metadata: HolderMetadata;
-  /** Path above all keys. */
   readonly base: string;
   readonly acl: readonly AclEntry[];
 }
 
-/** Position in the queue: the owner's znode if it holds the key, otherwise the holder, as far as it is known. */
 export type QueuePosition =
   { readonly znode: OwnZnode } | { readonly znode: null; readonly holder: Holder | undefined };
 
 /** Function to call when the entry may have moved up; `undefined` for a caller that does not wait. */
 export type Wake = (() => void) | undefined;
 
-/**
- * Entry of an owner in the queue of a key: its znode within one session. The znode may not exist yet, or not be known
- * to exist.
- */
 export abstract class QueueEntry {
   protected znode: OwnZnode | undefined;
-  /** Whether a znode may exist that is not known, because the answer to its creation was lost. */
+  /** Whether an unknown znode may exist, because the answer to its creation was lost. */
   protected isCreationInDoubt = false;
   protected readonly watch = new ZnodeWatch();
-  /**
-   * The owner's znode as what holds the key; `undefined` until the key is granted. `znode` is set as soon as the owner
-   * waits.
-   */
+  /** `undefined` until the key is granted, whereas `znode` is set as soon as the owner waits. */
   heldZnode: HeldZnode | undefined;
-  /** Release that is under way. */
   pendingRelease: Promise<boolean> | undefined;
 
   constructor(
@@ -47,17 +37,12 @@ export abstract class QueueEntry {
     protected readonly settings: QueueEntrySettings,
   ) {}
 
-  /**
-   * Creates the owner's znode unless it exists, and returns its position. After a lost connection it first finds out
-   * whether the znode was created.
-   * @throws ConnectionLostError: try again on the next connection; ServerRefusalError
-   */
+  /** @throws ConnectionLostError: try again on the next connection; ServerRefusalError */
   abstract ensurePosition(wake: Wake): Promise<QueuePosition>;
 
-  /** Finds the znode of this owner and session on the server. The creation is not in doubt afterwards. */
+  /** Reads `znode` from the server, and ends the doubt about its creation. */
   protected abstract findOwnZnode(connection: ZooKeeperConnection): Promise<void>;
 
-  /** Deletes the owner's znode. Returns whether it existed. @throws as `ensurePosition` */
   async release(): Promise<boolean> {
     const { connection } = this.session;
     if (this.isCreationInDoubt) await this.findOwnZnode(connection);
@@ -83,8 +68,8 @@ export abstract class QueueEntry {
   }
 
   /**
-   * Returns the position behind the znode `path` of another owner, with the holder from `holderPath`. Watches `path` if
-   * there is a `wake`. Returns `null` if `path` was deleted.
+   * Reads the holder from `holderPath`, and watches `path` for a caller that waits. Returns `null` if `path` was
+   * deleted.
    */
   protected async readPositionBehind(
     connection: ZooKeeperConnection,

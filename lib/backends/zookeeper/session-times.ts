@@ -1,31 +1,30 @@
-/** Default `tickTime` of a server. */
 const DEFAULT_TICK_MS = 2_000;
 const MIN_TICKS = 6;
 
 /**
- * Returns the times of a session. The leader ends sessions, and hears of its followers' sessions with every half tick.
- * A follower that is cut off answers reads for `syncLimit` ticks more. Meanwhile the leader may end the session and
- * grant the key to the next owner. Heartbeats therefore go through the leader (`sync`). Each one proves that the leader
- * has heard of the heartbeat before it, which was sent up to a third of the time-out earlier. A holder therefore trusts
- * its lock for two thirds of the time-out. This is safe when the time-out is six ticks or more.
+ * The leader ends sessions, and hears of its followers' sessions with every half tick. A follower that is cut off
+ * answers reads for `syncLimit` ticks more. Meanwhile the leader may end the session and grant the key to the next
+ * owner.
+ *
+ * Heartbeats therefore go through the leader (`sync`). Each one proves that the leader has heard of the heartbeat
+ * before it, sent up to a third of the time-out earlier. A holder may trust its lock for the other two thirds, if the
+ * time-out is six ticks or more.
  */
 export function sessionTimes(sessionMs: number) {
   return {
-    /** Milliseconds for which a holder trusts its lock, from the time when the last answered heartbeat was sent. */
+    /** Milliseconds for which a holder trusts its lock, from the send time of the last answered heartbeat. */
     trustMs: (sessionMs * 2) / 3,
-    /** Maximum milliseconds between two heartbeats. */
     heartbeatMs: (sessionMs * 2) / 9,
     /** Maximum milliseconds until the leader hears of a heartbeat that a follower has received. */
     lagMs: sessionMs / 12,
   };
 }
 
-/** Returns the milliseconds of silence after which the next server is used, while the session lasts. */
+/** Limits the silence of a server, so that the next one can take over while the session lasts. */
 export function maxSilenceMs(sessionMs: number, requestTimeoutMs: number): number {
   return Math.min(sessionMs / 4, requestTimeoutMs);
 }
 
-/** Returns advice for an operator on a session that was requested with `requestedMs`; `undefined` when all is well. */
 export function adviceForSession(sessionMs: number, requestedMs: number): string | undefined {
   const minMs = MIN_TICKS * DEFAULT_TICK_MS;
   const changeAdvice = `the server has made a session of ${sessionMs} ms of the sessionTtlMs ${requestedMs}: see its limits`;

@@ -3,30 +3,28 @@ import { sessionTimes } from './session-times.js';
 import type { SessionIdentity } from './transport/single-connection-client.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
 
-/** Milliseconds without an answer after which a heartbeat is sent. A dead connection shows by not answering it. */
+/** Milliseconds without an answer after which a heartbeat is sent, which a dead connection does not answer. */
 const MAX_QUIET_MS = 2_500;
 
-/** Session of this process on the ensemble. One connection after the other carries it. All its znodes end with it. */
 export class ZooKeeperSession {
   readonly identity: SessionIdentity;
   readonly times: ReturnType<typeof sessionTimes>;
   readonly #endController = new AbortController();
   /**
-   * Latest time, by this process's clock, at which the leader has surely heard of the session. From then on the leader
-   * keeps the session for at least its time-out.
+   * Latest time at which the leader has surely heard of the session. From then on the leader keeps the session for its
+   * time-out.
    */
   #leaderConfirmedAt: number;
   /**
-   * Send times of requests that the leader has answered since `#leaderConfirmedAt`, in ascending order. Times closer
-   * than a fifth of `lagMs` are left out.
+   * Ascending send times of requests that the leader has answered since `#leaderConfirmedAt`, at least a fifth of
+   * `lagMs` apart.
    */
-  #answeredSentAt: number[] = [];
+  #answeredSendTimes: number[] = [];
   #nextHeartbeat: Promise<void> | undefined;
   #heartbeatTimer: Timer | undefined;
   #lastHeartbeatAt: number;
 
   constructor(
-    /** Current connection, or the last one. */
     public connection: ZooKeeperConnection,
     private readonly clock: Clock,
   ) {
@@ -38,16 +36,15 @@ export class ZooKeeperSession {
     this.#scheduleHeartbeat();
   }
 
-  /** Signal that aborts when the session has ended, and its znodes with it. */
   get endSignal(): AbortSignal {
     return this.#endController.signal;
   }
 
-  /** Continues the session on a new connection. A server that accepts the session has asked its leader. */
+  /** A server that accepts the session has asked its leader. */
   resume(connection: ZooKeeperConnection): void {
     this.connection = connection;
     this.#leaderConfirmedAt = connection.openedAt;
-    this.#answeredSentAt = [];
+    this.#answeredSendTimes = [];
     connection.onLeaderAnswer = this.#onLeaderAnswer;
   }
 
@@ -64,10 +61,7 @@ export class ZooKeeperSession {
     return Math.min(sentAt, this.#leaderConfirmedAt + this.times.trustMs / 2);
   }
 
-  /**
-   * Sends a heartbeat that the leader answers. All calls of one event loop iteration share one.
-   * @throws ConnectionLostError
-   */
+  /** @throws ConnectionLostError */
   heartbeat(): Promise<void> {
     this.#nextHeartbeat ??= Promise.resolve().then(() => {
       this.#nextHeartbeat = undefined;
@@ -94,13 +88,13 @@ export class ZooKeeperSession {
   readonly #onLeaderAnswer = (sentAt: number): void => {
     const { lagMs } = this.times;
     const newConfirmedAt =
-      this.#answeredSentAt.findLast((earlier) => earlier <= sentAt - lagMs) ?? this.#leaderConfirmedAt;
+      this.#answeredSendTimes.findLast((sendTime) => sendTime <= sentAt - lagMs) ?? this.#leaderConfirmedAt;
     if (newConfirmedAt > this.#leaderConfirmedAt) {
       this.#leaderConfirmedAt = newConfirmedAt;
-      this.#answeredSentAt = this.#answeredSentAt.filter((earlier) => earlier > newConfirmedAt);
+      this.#answeredSendTimes = this.#answeredSendTimes.filter((sendTime) => sendTime > newConfirmedAt);
     }
-    const lastAnsweredSentAt = this.#answeredSentAt.at(-1) ?? this.#leaderConfirmedAt;
-    if (sentAt - lastAnsweredSentAt >= lagMs / 5) this.#answeredSentAt.push(sentAt);
+    const lastAnsweredSentAt = this.#answeredSendTimes.at(-1) ?? this.#leaderConfirmedAt;
+    if (sentAt - lastAnsweredSentAt >= lagMs / 5) this.#answeredSendTimes.push(sentAt);
   };
 
   get #heartbeatDueAt(): number {
@@ -116,7 +110,7 @@ export class ZooKeeperSession {
   #onHeartbeatDue(): void {
     const isDue = this.clock.now() >= this.#heartbeatDueAt;
     if (isDue) this.#lastHeartbeatAt = this.clock.now();
-    // A failure also ends the connection, which is handled elsewhere.
+    // A failure also ends the connection, which `EnsembleClient` handles.
     if (isDue && this.connection.isAlive) this.heartbeat().catch(() => undefined);
     this.#scheduleHeartbeat();
   }

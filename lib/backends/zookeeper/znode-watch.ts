@@ -7,7 +7,6 @@ import type { ZnodeEvent } from './transport/single-connection-client.js';
  * connection.
  */
 export class ZnodeWatch {
-  /** Connection of the watch; `undefined` when nothing is watched. */
   #connection: ZooKeeperConnection | undefined;
   #removeListener: () => void = () => undefined;
 
@@ -15,9 +14,7 @@ export class ZnodeWatch {
     return this.#connection === connection;
   }
 
-  /**
-   * Reads a znode, and watches it instead of the last one. Returns `null`, and watches nothing, if it does not exist.
-   */
+  /** Replaces the last watch. Returns `null`, and watches nothing, if the znode does not exist. */
   async readAndWatch(connection: ZooKeeperConnection, path: string, onEvent: (event: ZnodeEvent) => void) {
     const removeListener = this.#addListener(connection, path, onEvent);
     let state: ZnodeState | null = null;
@@ -32,7 +29,6 @@ export class ZnodeWatch {
     return state;
   }
 
-  /** Lists the children of a znode, and watches for others instead of the last watch. */
   listAndWatch(connection: ZooKeeperConnection, path: string, onEvent: () => void): Promise<readonly string[]> {
     this.#addListener(connection, path, onEvent);
     return listChildren(connection, path, true);
@@ -44,8 +40,8 @@ export class ZnodeWatch {
   }
 
   /**
-   * Adds the listener, before the request is sent: the event may arrive in the same packet as the answer. Returns a
-   * function that removes it.
+   * Must be called before the request is sent: the event may arrive in the same packet as the answer. Returns a
+   * function that removes the listener.
    */
   #addListener(connection: ZooKeeperConnection, path: string, onEvent: (event: ZnodeEvent) => void): () => void {
     this.end();

@@ -12,13 +12,12 @@ export interface ZnodeState {
   readonly czxid: bigint;
   readonly ctime: Buffer;
   readonly data: Buffer | undefined;
-  /** Id of the session whose end deletes the znode. */
   readonly session: Buffer;
 }
 
 export type NewZnode = Required<Pick<RequestFields, 'data' | 'acl' | 'flags'>>;
 
-/** Creates a znode. @throws ServerRefusalError with `NO_NODE` if the parent is missing */
+/** @throws ServerRefusalError with `NO_NODE` if the parent is missing */
 export async function createZnode(
   connection: ZooKeeperConnection,
   path: string,
@@ -28,7 +27,7 @@ export async function createZnode(
   return { path: answer.data?.toString() ?? path, czxid: answer.stat.czxid.readBigInt64BE() };
 }
 
-/** Creates a znode and, as persistent ones, its missing parents. The server deletes a container when it is empty. */
+/** Creates missing parents as persistent znodes. The server deletes a container when it is empty. */
 export async function createWithParents(
   connection: ZooKeeperConnection,
   path: string,
@@ -46,7 +45,7 @@ export async function createWithParents(
   }
 }
 
-/** Reads a znode. Returns `null`, and watches nothing, if it does not exist. */
+/** Returns `null`, and watches nothing, if the znode does not exist. */
 export async function readZnode(
   connection: ZooKeeperConnection,
   path: string,
@@ -59,7 +58,7 @@ export async function readZnode(
   return { czxid: stat.czxid.readBigInt64BE(), ctime: stat.ctime, data, session: stat.ephemeralOwner };
 }
 
-/** Lists the children of a znode. Returns none, and watches nothing, if it does not exist. */
+/** Returns none, and watches nothing, if the znode does not exist. */
 export async function listChildren(
   connection: ZooKeeperConnection,
   path: string,
@@ -69,12 +68,10 @@ export async function listChildren(
   return answer?.children ?? [];
 }
 
-/** Overwrites the data. @throws ServerRefusalError if the znode is missing, or without permission to write */
 export async function writeZnode(connection: ZooKeeperConnection, { path }: OwnZnode, data: Buffer): Promise<void> {
   await connection.send('write', { path, data, version: -1 }, `write a node in ${getParentPath(path)}`);
 }
 
-/** Deletes a znode. Returns whether it existed. */
 export function deleteZnode(connection: ZooKeeperConnection, path: string): Promise<boolean> {
   const request = connection.send('delete', { path, version: -1 }, `delete a node in ${getParentPath(path)}`);
   return resolveUnlessMissing(

@@ -15,12 +15,10 @@ import { Deadline } from '../time/deadline.js';
 import { haveSameRequest, maxTurnsOf, slotOf } from '../turns/slot.js';
 import { KeyHeld } from './key-held.js';
 
-/** Parts of a service that its acquisitions share. */
 export interface AcquisitionParts {
   readonly service: ServiceContext;
   readonly turns: HoldTurns;
   readonly holds: Holds;
-  /** Maximum number of callers of this process that wait for one key. */
   readonly maxWaiters: number;
   readonly orderWatch: OrderWatch | undefined;
 }
@@ -40,10 +38,9 @@ export class Acquisition implements AcquireRequest {
   readonly metadata: HolderMetadata;
   readonly slot: string;
   readonly #startedAt: number;
-  /** Whether this caller has passed its turn and its queue entry to the next caller. */
   #hasPassedTurn = false;
-  /** Holder of the key, as it was known when this caller passed its turn. */
-  #holderAtPass: Holder | undefined;
+  /** Recorded before `Turns.passTurn`, which deletes the known holder. */
+  #holderBeforePass: Holder | undefined;
 
   constructor(
     readonly key: string,
@@ -61,14 +58,12 @@ export class Acquisition implements AcquireRequest {
     this.metadata = metadata;
   }
 
-  /**
-   * Passes the turn and the queue entry to the next caller, so that callers keep their order. Returns whether it did.
-   */
+  /** Passes the turn and the queue entry to the next caller, so that callers keep their order. */
   passQueueEntry(): boolean {
     const { slot, options, owner } = this;
     const { turns } = this.parts;
     if (!this.#hasPassedTurn && haveSameRequest(turns.nextOptions(slot), options)) {
-      this.#holderAtPass = this.#holder;
+      this.#holderBeforePass = this.#knownHolder;
       turns.passTurn(slot, { owner });
       this.#hasPassedTurn = true;
     }
@@ -79,7 +74,6 @@ export class Acquisition implements AcquireRequest {
     this.parts.turns.recordObstacle(this.slot, obstacle);
   }
 
-  /** Joins the hold of another caller that shares the key, if there is one, and acquires the key otherwise. */
   run(): Promise<Hold | KeyHeld> {
     const { key, slot, options } = this;
     const { turns, holds, orderWatch } = this.parts;
@@ -99,7 +93,7 @@ export class Acquisition implements AcquireRequest {
     const waitersHere = turns.countWaiters(slot);
     if (waitersHere >= maxWaiters) {
       const message = `${waitersHere} callers of this process already wait for ${quote(key)} (maxWaiters)`;
-      return new KeyHeld(this.#holder, message);
+      return new KeyHeld(this.#knownHolder, message);
     }
     service.observers.notify('waiting', () => ({ key, waitersHere: waitersHere + 1 }));
     const handover = await turns.waitForTurn(slot, options, deadline);
@@ -107,20 +101,16 @@ export class Acquisition implements AcquireRequest {
     return handover ? this.#takeOverFrom(handover) : this.#requestHold(this.#newOwner());
   }
 
-  /**
-   * Returns the result for a caller whose wait ended before its turn: the key is held. Throws the backend's last
-   * failure if there was one.
-   */
+  /** @throws the backend's last failure, if there was one */
   #endWithoutTurn(): KeyHeld {
     const { key, slot } = this;
     const { holds, turns, service } = this.parts;
     const obstacle = holds.getById(slot) ? undefined : turns.getObstacle(slot);
     if (obstacle instanceof Error) throw service.observers.notifyFailure(key, 'acquire', obstacle);
-    return new KeyHeld(this.#holder);
+    return new KeyHeld(this.#knownHolder);
   }
 
-  /** Holder of the key, as far as this process knows. */
-  get #holder(): Holder | undefined {
+  get #knownHolder(): Holder | undefined {
     const { holds, turns, service } = this.parts;
     if (holds.getById(this.slot)) return service.metadata;
     const obstacle = turns.getObstacle(this.slot);
@@ -138,23 +128,22 @@ export class Acquisition implements AcquireRequest {
         this.inheritsQueueEntry = true;
         return this.#requestHold(handover.owner);
       }
-      if (handover.isShared) return this.#deliver(handover, 'join');
+      if (handover.isShared) return this.#deliverUnlessCancelled(handover, 'join');
       const hold = holds.continueLease(handover, this.options);
-      return hold ? this.#deliver(hold, 'hand-off') : this.#requestHold(this.#newOwner());
+      return hold ? this.#deliverUnlessCancelled(hold, 'hand-off') : this.#requestHold(this.#newOwner());
     } finally {
-      // `Turns` counted the handover as pending work. The caller's own request or hold counts by itself from here on.
+      // Ends the count that `Turns` began with the handover. A request of this caller is counted separately by now.
       service.pendingWork.end();
     }
   }
 
-  /** Requests a lease from the backend. Ends the caller's turn if there is none. */
   #requestHold(owner: string): Promise<Hold | KeyHeld> {
     const { turns, service } = this.parts;
     this.owner = owner;
     this.shouldYield = turns.consumeYieldMark(this.slot);
     service.pendingWork.begin();
     return this.#requestLease().then(
-      (granted) => this.#onLease(granted),
+      (lease) => this.#onLease(lease),
       (error: unknown) => this.#onFailure(error),
     );
   }
@@ -171,8 +160,8 @@ export class Acquisition implements AcquireRequest {
     const { key, slot, options } = this;
     const { turns, holds, service } = this.parts;
     service.pendingWork.end();
-    if (lease) return this.#deliver(holds.beginHold(key, options, lease), 'backend');
-    const keyHeld = new KeyHeld(this.#hasPassedTurn ? this.#holderAtPass : this.#holder);
+    if (lease) return this.#deliverUnlessCancelled(holds.beginHold(key, options, lease), 'backend');
+    const keyHeld = new KeyHeld(this.#hasPassedTurn ? this.#holderBeforePass : this.#knownHolder);
     if (!this.#hasPassedTurn) turns.endTurn(slot);
     return keyHeld;
   }
@@ -187,8 +176,7 @@ export class Acquisition implements AcquireRequest {
     throw failure;
   }
 
-  /** Returns the hold, or releases it if the caller has given up meanwhile or the service has stopped. */
-  #deliver(hold: Hold, from: 'backend' | 'hand-off' | 'join'): Hold | Promise<never> {
+  #deliverUnlessCancelled(hold: Hold, from: 'backend' | 'hand-off' | 'join'): Hold | Promise<never> {
     const { signal } = this;
     const { stopSignal } = this.parts.service;
     if (signal?.aborted === true) return this.#releaseAndReject(hold, signal.reason);

@@ -13,7 +13,7 @@ import { Acquisition, type AcquisitionParts } from './acquisition.js';
 import { KeyHeld } from './key-held.js';
 import { runTraced } from './run-traced.js';
 
-/** Takes single keys for `LockService`. Callers write keys without the namespace. */
+/** Acquires single keys for `LockService`. Callers pass keys without the namespace. */
 export class Locker {
   constructor(
     private readonly parts: AcquisitionParts,
@@ -22,13 +22,12 @@ export class Locker {
     private readonly keyPrefix: string,
   ) {}
 
-  /** Returns all options of a call. Another call with the result as its options need not resolve them again. */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
     return this.optionResolver.resolveForReuse(options);
   }
 
   async acquire(key: string, options?: AcquireOptions): Promise<LockHandle> {
-    return this.#acquireOrThrow(key, this.#withLimitedWait(options));
+    return this.#acquireOrThrow(key, this.#resolveAndLimitWait(options));
   }
 
   async tryAcquire(key: string, options?: TryAcquireOptions): Promise<LockHandle | null> {
@@ -43,7 +42,7 @@ export class Locker {
   }
 
   async withLock<T>(key: string, work: (lock: LockHandle) => Promise<T> | T, options?: AcquireOptions): Promise<T> {
-    const resolved = this.#withLimitedWait(options);
+    const resolved = this.#resolveAndLimitWait(options);
     const lock = await this.#acquireOrThrow(key, resolved);
     return await runUnderLock(lock, () => work(lock), resolved);
   }
@@ -76,8 +75,7 @@ export class Locker {
     return new LockHandle(key, hold, this.parts.holds.release);
   }
 
-  /** Returns the options of a call, with the shorter `waitMs` of a service that ends. */
-  #withLimitedWait(options?: AcquireOptions): Readonly<ResolvedOptions> {
+  #resolveAndLimitWait(options?: AcquireOptions): Readonly<ResolvedOptions> {
     const [resolved, waitMs] = [this.optionResolver.resolveForCall(options), this.serviceEnd.maxWaitMs];
     return resolved.waitMs > waitMs ? { ...resolved, waitMs } : resolved;
   }
@@ -95,8 +93,7 @@ export class Locker {
   }
 
   /**
-   * Re-enters the hold that the call tree has of `key`, if it has one. Returns `KeyHeld` when re-entry is off or the
-   * tree has a smaller part of the key, for a caller that does not wait.
+   * Returns `undefined` without a hold of `key`, and `KeyHeld` if a caller that does not wait cannot re-enter.
    * @throws LockLostError; LockDeadlockError when the caller would wait for itself
    */
   #tryReenter(key: string, options: ResolvedOptions): Hold | KeyHeld | undefined {
@@ -125,7 +122,6 @@ export class Locker {
     throw new LockDeadlockError(heldKeys, key, [], upgrade);
   }
 
-  /** Returns the hold of `key` that the call tree has from this service and has not left. */
   #findCurrentHold(key: string): Hold | undefined {
     for (let entry = currentEntry(); entry; entry = entry.outer) {
       const { hold, handle } = entry;

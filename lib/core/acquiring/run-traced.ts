@@ -4,9 +4,7 @@ import type { Hold } from '../holding/hold.js';
 import type { Acquisition } from './acquisition.js';
 import { KeyHeld } from './key-held.js';
 
-/**
- * Runs an acquisition in the caller's context and reports its end to the tracers. Errors of tracers become warnings.
- */
+/** Runs an acquisition in the caller's async context, as `LockTracer` promises. */
 export async function runTraced(
   acquisition: Acquisition,
   tracers: readonly LockTracer[],

@@ -13,15 +13,12 @@ export type Share =
 
 const ALL_PERMITS = 2 ** 31 - 1;
 
-/** Claim to all of the key. */
 export const EXCLUSIVE: Claim = { permits: ALL_PERMITS, limit: ALL_PERMITS };
-/** Claim of a reader, which fits beside every other reader. */
 export const SHARED: Claim = { permits: 1, limit: ALL_PERMITS };
 
 /** Largest `limit` of any backend. */
 export const MAX_PERMITS = 10_000;
 
-/** Options of a call that determine its claim, see `TryAcquireOptions`. */
 interface ClaimOptions {
   readonly mode?: 'exclusive' | 'shared';
   readonly limit?: number;
@@ -61,25 +58,23 @@ export function fits(claim: Claim, before: Iterable<Claim>): boolean {
   return permitCount <= claim.limit;
 }
 
-/** Returns whether a call tree with `heldClaim` may run work that needs `wantedClaim`. */
 export function covers(heldClaim: Claim, wantedClaim: Claim): boolean {
   if (heldClaim.permits === ALL_PERMITS) return true;
   return heldClaim.limit === wantedClaim.limit && heldClaim.permits >= wantedClaim.permits;
 }
 
-/** Returns the claim in the form for events, or `undefined` for an exclusive one. */
+/** Returns `undefined` for an exclusive claim. */
 export function shareOf({ permits, limit }: Claim): Share | undefined {
   if (permits === ALL_PERMITS) return undefined;
   return limit === ALL_PERMITS ? { mode: 'shared' } : { mode: 'permits', permits, limit };
 }
 
-/** Returns an object to spread into an event or a reading: `{ share }`, or `{}` for an exclusive claim. */
+/** Returns an object to spread: `{ share }`, or `{}` for an exclusive claim. */
 export function shareProperty(claim: Claim): { readonly share?: Share } {
   const share = shareOf(claim);
   return share ? { share } : {};
 }
 
-/** Returns the claim in words, for messages. */
 export function describeClaim(claim: Claim): string {
   const share = shareOf(claim);
   if (!share) return 'exclusively';

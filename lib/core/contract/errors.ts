@@ -145,11 +145,11 @@ function reentryMessage(held: readonly string[], wanted: string): string {
 }
 
 function circleMessage(wanted: string, others: readonly LockWait[]): string {
-  const steps = others.map(
+  const waitDescriptions = others.map(
     (other, i) => `the holder of ${quote(others[i - 1]?.wanted ?? wanted)} waits for ${quote(other.wanted)}`,
   );
   return (
-    `waiting for ${quote(wanted)} would never end: ${steps.join(', ')}, which this call tree holds. ` +
+    `waiting for ${quote(wanted)} would never end: ${waitDescriptions.join(', ')}, which this call tree holds. ` +
     'Take keys in one order everywhere, or together by withLocks'
   );
 }

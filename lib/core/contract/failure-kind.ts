@@ -18,7 +18,7 @@ export interface ErrorWithFailureKind {
   readonly failureKind: FailureKind;
 }
 
-/** Returns `error` with its kind. */
+/** Sets the kind of `error`, and returns the same object. */
 export function withFailureKind<Failure extends Error>(
   error: Failure,
   failureKind: FailureKind,

@@ -42,7 +42,7 @@ export function packHolder(metadata: HolderMetadata): string {
 let lastTime = NaN;
 let lastTimeText = '';
 
-/** Returns the present time as an ISO 8601 text. Many locks a millisecond share one text, which takes a microsecond. */
+/** Caches the text of the present millisecond, because many locks need it and formatting takes a microsecond. */
 function presentTimeText(): string {
   const time = Date.now();
   if (time !== lastTime) [lastTime, lastTimeText] = [time, new Date(time).toISOString()];

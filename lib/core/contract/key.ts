@@ -1,9 +1,6 @@
 import { LockConfigurationError, quote } from './errors.js';
 
-/**
- * Maximum length of a key. Backends hash keys that are too long for their server; a longer key is a mistake or an
- * attack.
- */
+/** A longer key is a mistake or an attack. Backends hash keys that are too long for their server. */
 const MAX_KEY_BYTES = 4096;
 
 /**
@@ -26,12 +23,11 @@ export function assertKey(key: unknown): asserts key is string {
   }
 }
 
-/** UUIDs and numbers, by which keys of one class differ. */
-const NUMBERS_PATTERN = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|\d+/giu;
+const UUID_OR_NUMBER_PATTERN = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|\d+/giu;
 
 /** Returns the class of a key: the key with `*` for each UUID and number. */
 export function keyClass(key: string): string {
-  return key.replaceAll(NUMBERS_PATTERN, '*');
+  return key.replaceAll(UUID_OR_NUMBER_PATTERN, '*');
 }
 
 function createKeyError(message: string): LockConfigurationError {

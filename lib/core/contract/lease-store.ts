@@ -93,8 +93,7 @@ export interface LeaseStore {
   keys?(prefix: string): AsyncIterable<readonly string[]>;
   /**
    * Calls `wake` when `key` may have become free for `owner`, until the returned function is called. A wake-up is only
-   * a hint: a lost one costs latency, never safety. A store with a queue lets watched
-   * owners queue in `tryAcquire`.
+   * a hint: a lost one costs latency, never safety. A store with a queue lets watched owners queue in `tryAcquire`.
    */
   watch?(key: string, owner: string, wake: () => void): () => void;
   /**

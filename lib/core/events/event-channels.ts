@@ -3,9 +3,6 @@ import type { LockEvents } from './lock-observer.js';
 
 const createChannel = (event: keyof LockEvents): Channel => channel(`nestjs-distributed-lock:${event}`);
 
-/**
- * Channels of `node:diagnostics_channel`, on which monitoring agents receive the events of all services of the process.
- */
 export const EVENT_CHANNELS: Readonly<Record<keyof LockEvents, Channel>> = {
   waiting: createChannel('waiting'),
   acquired: createChannel('acquired'),

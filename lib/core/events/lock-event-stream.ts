@@ -10,7 +10,7 @@ export interface EventStreamOptions {
 
 /** Stream of all events since its creation, for `for await`. It does not keep the process alive. */
 export class LockEventStream implements AsyncIterableIterator<LockEvent>, AsyncDisposable {
-  /** @internal Observer through which the service passes events to the stream. */
+  /** @internal */
   readonly observer: Required<LockEventMethods> = {
     waiting: (event) => this.#push({ type: 'waiting', ...event }),
     acquired: (event) => this.#push({ type: 'acquired', ...event }),

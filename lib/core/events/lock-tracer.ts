@@ -33,12 +33,11 @@ export interface LockTracer {
   readonly run?: <T>(hold: TracedHold, work: () => T) => T;
 }
 
-/** Returns `work` as a function that runs it inside of all tracers. */
 export function wrapInTracers<T>(work: () => T, hold: TracedHold, tracers: readonly LockTracer[]): () => T {
-  let wrapped = work;
+  let wrappedWork = work;
   for (const { run } of tracers) {
-    const inner = wrapped;
-    if (run) wrapped = () => run(hold, inner);
+    const innerWork = wrappedWork;
+    if (run) wrappedWork = () => run(hold, innerWork);
   }
-  return wrapped;
+  return wrappedWork;
 }

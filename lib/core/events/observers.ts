@@ -4,9 +4,7 @@ import { type EventStreamOptions, LockEventStream } from './lock-event-stream.js
 import type { LockEventMethods, LockEvents, LockObserver } from './lock-observer.js';
 import type { LockTracer } from './lock-tracer.js';
 
-/** Sends each event to every observer, to every open stream, and to the diagnostics channel of the event. */
 export class Observers {
-  /** Tracers of the observers. Most services have none. */
   readonly tracers: LockTracer[] = [];
   readonly #observers = new Set<LockEventMethods>();
   readonly #streams = new Set<LockEventStream>();
@@ -30,9 +28,9 @@ export class Observers {
 
   /** @throws LockConfigurationError */
   createStream(options?: EventStreamOptions): LockEventStream {
-    const stream = new LockEventStream((ended) => {
-      this.#observers.delete(ended.observer);
-      this.#streams.delete(ended);
+    const stream = new LockEventStream((endedStream) => {
+      this.#observers.delete(endedStream.observer);
+      this.#streams.delete(endedStream);
     }, options);
     if (stream.ended) return stream;
     this.#streams.add(stream);
@@ -44,19 +42,18 @@ export class Observers {
     for (const stream of this.#streams) stream.end();
   }
 
-  /** Returns the error for a failure of the backend. @param operation verb for the message `could not acquire "key"` */
+  /** @param operation verb for the message `could not acquire "key"` */
   createFailure(key: string, operation: string, cause: unknown): LockError {
     return isLockError(cause) ? cause : new LockBackendError(key, { backend: this.backendName, operation, cause });
   }
 
-  /** Reports a failure to observers, and returns its error. */
   notifyFailure(key: string, operation: string, cause: unknown): LockError {
     const error = this.createFailure(key, operation, cause);
     this.notify('backendFailed', () => ({ key, operation, error }));
     return error;
   }
 
-  /** Reports an event. @param describe is called once, or not at all without listeners */
+  /** Calls `describe` only if there is a listener. */
   notify<Name extends keyof LockEvents>(name: Name, describe: () => LockEvents[Name]): void {
     const channel = EVENT_CHANNELS[name];
     if (this.#observers.size === 0 && !channel.hasSubscribers) return;
@@ -81,12 +78,11 @@ function callObserver<Name extends keyof LockEvents>(
   }
 }
 
-/** Warns of an error that no caller could catch. */
 export function emitWarningOf(occurrence: string, error: unknown): void {
   process.emitWarning(`${occurrence}: ${textOf(error)}`);
 }
 
-/** Converts any value to a string. An object without a prototype would throw. */
+/** `String` throws for an object without a prototype. */
 function textOf(error: unknown): string {
   try {
     return String(error);

@@ -2,12 +2,10 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { sharedState } from '../kit/shared-state.js';
 import type { Hold } from './hold.js';
 
-/** Part of `LockHandle` that a call tree needs. */
 interface Handle {
   readonly state: string;
 }
 
-/** One lock of a call tree, linked to the lock in which it was taken. */
 interface TreeEntry {
   readonly hold: Hold;
   readonly handle: Handle;
@@ -16,14 +14,14 @@ interface TreeEntry {
 
 const entryStorage = sharedState('call-tree', () => new AsyncLocalStorage<TreeEntry | undefined>());
 
-/** Runs `work` in a call tree that has `hold`: every call that `work` awaits or starts may re-enter the key. */
+/** Runs `work` so that every call that `work` awaits or starts may re-enter the key. */
 export function runInsideLock<T>(hold: Hold, handle: Handle, work: () => T): T {
   return entryStorage.run({ hold, handle, outer: findOuterEntry(hold) }, work);
 }
 
 /**
- * Returns the outer entry for a new one, and unlinks entries whose locks have ended. A task that starts itself again
- * inside its lock would otherwise keep all its former locks in memory.
+ * Skips and unlinks entries whose locks have ended. A task that starts itself again inside its lock would otherwise
+ * keep all its former locks in memory.
  */
 function findOuterEntry(hold: Hold): TreeEntry | undefined {
   let outer = entryStorage.getStore();
@@ -43,7 +41,6 @@ export function runOutsideLocks<T>(work: () => T): T {
   return entryStorage.getStore() === undefined ? work() : entryStorage.run(undefined, work);
 }
 
-/** Returns the innermost entry of the current call tree. */
 export function currentEntry(): TreeEntry | undefined {
   return entryStorage.getStore();
 }
@@ -55,7 +52,6 @@ export function currentHolds(): Hold[] {
   return [...holds];
 }
 
-/** Returns the handles of the current call tree, innermost first. */
 export function currentHandles(): Handle[] {
   const handles: Handle[] = [];
   for (let entry = entryStorage.getStore(); entry; entry = entry.outer) handles.push(entry.handle);

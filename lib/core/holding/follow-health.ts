@@ -4,7 +4,7 @@ import { runOutsideLocks } from './call-tree.js';
 import type { Hold } from './hold.js';
 import type { ServiceContext } from './service-context.js';
 
-/** Reports changes of the backend's health to observers and holds, until the returned function is called. */
+/** Reports changes to observers and holds, until the returned function is called. */
 export function followHealth({ backend, observers }: ServiceContext, holds: Iterable<Hold>): (() => void) | undefined {
   let lastStatus: BackendHealth['status'] | undefined;
   const handleChange = (health: BackendHealth): void => {

@@ -10,7 +10,6 @@ import type { ServiceContext } from './service-context.js';
 import type { Timer } from '../time/timers.js';
 import type { Watchdog, WatchdogListener } from './watchdog.js';
 
-/** Listener to the holds of one service. */
 export interface HoldListener {
   readonly service: ServiceContext;
   onJeopardy(hold: Hold, cause?: unknown): void;
@@ -28,7 +27,6 @@ export class Hold implements WatchdogListener {
   #hasSequencer = false;
   #isUnused = false;
   #entryCount = 1;
-  /** Number of callers that joined after the first, because they share the key. */
   #joinCount = 0;
   #recordedLossReason: LossReason | undefined;
   #isReleased = false;
@@ -39,9 +37,8 @@ export class Hold implements WatchdogListener {
     readonly key: string,
     readonly options: ResolvedOptions,
     readonly listener: HoldListener,
-    /** Watchdog of the lease. A hand-off passes it to the next hold together with the lease. */
+    /** A hand-off passes it to the next hold together with the lease. */
     readonly watchdog: Watchdog,
-    /** Number of hand-offs of the lease before this hold. */
     readonly handOffCount = 0,
   ) {
     const { clock } = listener.service;
@@ -56,12 +53,10 @@ export class Hold implements WatchdogListener {
     return claimOfOptions(this.options);
   }
 
-  /** Name of the group of callers to whom this hold could be handed: see `slotOf`. */
   get slot(): string {
     return slotOf(this.key, this.options);
   }
 
-  /** Whether other callers of this process may join while the lease lasts. */
   get isShared(): boolean {
     return this.options.mode === 'shared';
   }
@@ -82,15 +77,11 @@ export class Hold implements WatchdogListener {
     return this.watchdog.isInJeopardy ? 'jeopardy' : 'held';
   }
 
-  /**
-   * Whether the lock is not lost: its lease is trusted at this moment, or was released before a loss. The comparison of
-   * clocks needs no timer.
-   */
+  /** Whether the lease is trusted at this moment, or was released before a loss. */
   get isHeld(): boolean {
     return this.#recordedLossReason === undefined && (this.#isReleased || this.watchdog.isTrusted);
   }
 
-  /** Whether all callers have left. */
   get hasEnded(): boolean {
     return this.#entryCount === 0;
   }
@@ -101,13 +92,12 @@ export class Hold implements WatchdogListener {
     return controller.signal;
   }
 
-  /** Whether the next caller may take over the lease: it is not in doubt, has nothing to complete and no sequencer. */
   get canBeHandedOff(): boolean {
     const { isInJeopardy, lease } = this.watchdog;
     return !isInJeopardy && !lease.complete && !this.#hasSequencer;
   }
 
-  /** Returns a sequencer, which names this acquisition. The lease can then no longer be handed to another caller. */
+  /** Prevents hand-offs of the lease, whose owner the sequencer names. */
   writeSequencer(): string {
     const { key, fencingToken } = this;
     const { backend } = this.listener.service;
@@ -122,7 +112,6 @@ export class Hold implements WatchdogListener {
     return formatSequencer({ backend: backend.name, key, fencingToken, owner: this.watchdog.lease.owner });
   }
 
-  /** State of the hold for events. */
   get observedState(): HoldState {
     const { key, fencingToken, acquiredAt, watchdog, listener } = this;
     const leftMs = this.isHeld ? watchdog.leftMs : 0;
@@ -141,10 +130,7 @@ export class Hold implements WatchdogListener {
     return this.#isUnused ? 0 : Math.max(0, acquiredAt + options.minHoldMs - listener.service.clock.now());
   }
 
-  /**
-   * Records that no work began, so that `minHoldMs` does not apply. Has no effect inside a re-entry: the outer caller
-   * works.
-   */
+  /** Ends the effect of `minHoldMs`, because no work began. Does nothing inside a re-entry: the outer caller works. */
   markUnused(): void {
     this.#isUnused = this.#entryCount === 1;
   }
@@ -171,15 +157,12 @@ export class Hold implements WatchdogListener {
     return this.#joinCount;
   }
 
-  /** Commits work that was done through the lease's attachment, if the outermost caller calls this. */
+  /** Commits the work that was done through the lease's attachment. Does nothing inside a re-entry. */
   async completeWork(): Promise<void> {
     if (this.#entryCount === 1) await this.watchdog.lease.complete?.();
   }
 
-  /**
-   * Removes one caller of the lock. Returns true if it was the last one and the lock is not lost: the lease then has to
-   * be released.
-   */
+  /** Returns true if the last caller left a lock that is not lost: the lease then has to be released. */
   leave(): boolean {
     this.#entryCount -= 1;
     if (this.#entryCount > 0 || this.#recordedLossReason !== undefined) return false;

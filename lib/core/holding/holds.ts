@@ -21,22 +21,23 @@ export interface InheritedQueueEntry {
   readonly owner: string;
 }
 
-/** Turns of a service's callers. A caller may pass its hold, or its entry in the server's queue, to the next caller. */
 export type HoldTurns = Turns<Hold | InheritedQueueEntry>;
 
 const RESOLVED_PROMISE = Promise.resolve();
 
-/** Holds of one service. A hold is in here from the grant of its lease until its hand-off, release or loss. */
+/**
+ * Holds of one service, from the grant of the lease until its hand-off, release or loss. Abandoned holds stay until
+ * their work ends.
+ */
 export class Holds {
   readonly #listener: HoldListener;
-  readonly #joinable: JoinableHolds;
+  readonly #joinableHolds: JoinableHolds;
   readonly #releases: LeaseReleases;
   readonly #timerWheel: TimerWheel;
   readonly #byId = new Map<string, Hold>();
   /** Holds that a shutdown ended while their work goes on. The next caller waits until that work ends. */
-  readonly #abandoned = new Set<Hold>();
+  readonly #abandonedHolds = new Set<Hold>();
   readonly #leaseWatch: LeaseWatch | undefined;
-  /** Age at which a new hold is abandoned. A shutdown sets it. */
   #maxAgeMs = Infinity;
 
   constructor(
@@ -47,7 +48,7 @@ export class Holds {
     const { clock, observers } = service;
     this.#timerWheel = TimerWheel.of(clock);
     this.#releases = new LeaseReleases(service);
-    this.#joinable = new JoinableHolds(handOffLimits);
+    this.#joinableHolds = new JoinableHolds(handOffLimits);
     this.#leaseWatch = watchLeases(service, this);
     this.#listener = {
       service,
@@ -61,25 +62,23 @@ export class Holds {
     return this.#byId.values();
   }
 
-  /** Returns the hold with this `Hold.id`, which is the key for an exclusive hold. */
   getById(id: string): Hold | undefined {
     return this.#byId.get(id);
   }
 
-  /** Begins the hold of a lease that the backend has just granted. Waiters that may share the key join the hold. */
   beginHold(key: string, options: ResolvedOptions, lease: Lease): Hold {
     const { clock } = this.service;
-    const isWatched = this.#leaseWatch?.needsEarlyRenewal === true && slotOf(key, options) === key;
-    const watchdog = new Watchdog(lease, options.watchdog, clock, this.#timerWheel, isWatched);
+    const isWatchedAfterRenewal = this.#leaseWatch?.needsEarlyRenewal === true && slotOf(key, options) === key;
+    const watchdog = new Watchdog(lease, options.watchdog, clock, this.#timerWheel, isWatchedAfterRenewal);
     const hold = new Hold(key, options, this.#listener, watchdog);
     if (hold.isShared) {
-      this.#joinable.add(hold);
-      this.turns.shareTurn(hold.slot, (waiter) => this.#joinable.tryJoin(hold, waiter), hold);
+      this.#joinableHolds.add(hold);
+      this.turns.shareTurn(hold.slot, (waiter) => this.#joinableHolds.tryJoin(hold, waiter), hold);
     }
     return this.#register(hold);
   }
 
-  /** Begins a hold with the lease of the previous one. Returns `undefined` when that lease is no longer trusted. */
+  /** Returns `undefined`, and releases the lease, if it is no longer trusted. */
   continueLease(previous: Hold, options: ResolvedOptions): Hold | undefined {
     const { key, watchdog, handOffCount } = previous;
     if (watchdog.isTrusted) return this.#register(new Hold(key, options, this.#listener, watchdog, handOffCount + 1));
@@ -87,17 +86,14 @@ export class Holds {
     return undefined;
   }
 
-  /**
-   * Joins the hold of another caller that shares the key, and returns it. Returns `undefined` when there is none to
-   * join.
-   */
   joinShared(slot: string, options: ResolvedOptions): Hold | undefined {
-    return this.#joinable.tryJoinSlot(slot, options);
+    return this.#joinableHolds.tryJoinSlot(slot, options);
   }
 
-  /** Removes one handle from a hold. The last one hands the lease to the next caller, or releases it. Never rejects. */
+  /** Hands the lease to the next caller, or releases it, once all callers of the hold have left. Never rejects. */
   readonly release = (hold: Hold): Promise<void> => {
-    if (!hold.leave()) return hold.hasEnded && this.#abandoned.has(hold) ? this.#endAbandoned(hold) : RESOLVED_PROMISE;
+    if (!hold.leave())
+      return hold.hasEnded && this.#abandonedHolds.has(hold) ? this.#endAbandoned(hold) : RESOLVED_PROMISE;
     const { clock, observers } = this.service;
     this.#unregister(hold);
     observers.notify('released', () => ({
@@ -109,29 +105,27 @@ export class Holds {
     return this.#handOffOrRelease(hold);
   };
 
-  /** Releases a hold whose caller gave up before it got the hold. Observers are not told. Never rejects. */
+  /** Does not notify observers, because the caller never got the hold. Never rejects. */
   releaseUndelivered(hold: Hold): Promise<void> {
     if (!hold.leave()) return RESOLVED_PROMISE;
     this.#unregister(hold);
     return this.#handOffOrRelease(hold, 0);
   }
 
-  /** Ends the hold of this service that has the lease of `owner`, if there is one. */
   revokeLeaseOf(owner: string): void {
     for (const { watchdog } of this) if (watchdog.lease.owner === owner) watchdog.revoke();
   }
 
-  /** Ends every hold except those for whose key `isSpared` is true, and resolves when the leases are released. */
+  /** Resolves when the leases of all holds that are not spared are released. */
   async endAll(isSpared: (key: string) => boolean): Promise<void> {
     for (const hold of this) {
       if (isSpared(hold.key)) continue;
       hold.onLost('shutdown');
-      if (this.#abandoned.has(hold)) void this.#endAbandoned(hold);
+      if (this.#abandonedHolds.has(hold)) void this.#endAbandoned(hold);
     }
     await this.service.pendingWork.untilIdle();
   }
 
-  /** Ends the watch over the leases of all holds, once none of them is relied on. */
   endLeaseWatch(): void {
     this.#leaseWatch?.end?.();
   }
@@ -142,8 +136,8 @@ export class Holds {
   }
 
   /**
-   * Abandons every hold that began at `latestStart` or before, because its work still runs. The key becomes free when
-   * that work ends, or with the TTL. Returns the milliseconds until the last key of all abandoned holds is free.
+   * Ends holds whose work still runs. Their keys become free when the work ends, or with the TTL. Returns the
+   * milliseconds until the TTL has freed all of them.
    */
   abandonAll(latestStart = Infinity): number {
     let leftMs = 0;
@@ -165,7 +159,7 @@ export class Holds {
 
   #unregister(hold: Hold): void {
     this.#byId.delete(hold.id);
-    if (hold.isShared) this.#joinable.remove(hold);
+    if (hold.isShared) this.#joinableHolds.remove(hold);
   }
 
   #handOffOrRelease(hold: Hold, keepClosedMs = hold.closedAfterReleaseMs): Promise<void> {
@@ -174,7 +168,6 @@ export class Holds {
     return RESOLVED_PROMISE;
   }
 
-  /** Returns whether the lease can be handed to the next caller of this process. */
   #canHandOffToNext(hold: Hold): boolean {
     const { slot, options, watchdog, handOffCount } = hold;
     if (hold.isShared) return false;
@@ -210,18 +203,18 @@ export class Holds {
 
   #abandonIfPresent(hold: Hold): void {
     if (this.#byId.get(hold.id) !== hold) return;
-    this.#abandoned.add(hold);
+    this.#abandonedHolds.add(hold);
     hold.onLost('shutdown');
   }
 
   #endAbandoned(hold: Hold): Promise<void> {
-    this.#abandoned.delete(hold);
+    this.#abandonedHolds.delete(hold);
     this.#unregister(hold);
     return runOutsideLocks(() => this.#release(hold));
   }
 
   #onLost(hold: Hold, reason: LossReason): void {
-    const isAbandoned = this.#abandoned.has(hold);
+    const isAbandoned = this.#abandonedHolds.has(hold);
     if (!isAbandoned) this.#unregister(hold);
     this.service.observers.notify('lost', () => ({ ...hold.observedState, reason }));
     if (isAbandoned) return void hold.watchdog.stop();

@@ -5,30 +5,27 @@ import { haveSameRequest } from '../turns/slot.js';
 import type { Hold } from './hold.js';
 
 /**
- * Holds of shared keys, which callers of this process may join without a request to the server. A hold is joined no
- * more often, and for no longer, than the limits of hand-offs allow. Later callers send a request, so that a waiting
- * writer gets the key first.
+ * Shared holds that callers of this process may join without a request to the server. The limits of hand-offs also
+ * limit joins, so that later callers queue behind a waiting writer.
  */
 export class JoinableHolds {
-  readonly #bySlot = new Map<string, Hold>();
+  readonly #holdsBySlot = new Map<string, Hold>();
 
   constructor(private readonly limits: HandOffOptions) {}
 
   add(hold: Hold): void {
-    this.#bySlot.set(hold.slot, hold);
+    this.#holdsBySlot.set(hold.slot, hold);
   }
 
   remove(hold: Hold): void {
-    if (this.#bySlot.get(hold.slot) === hold) this.#bySlot.delete(hold.slot);
+    if (this.#holdsBySlot.get(hold.slot) === hold) this.#holdsBySlot.delete(hold.slot);
   }
 
-  /** Joins the hold of a slot if the caller may, and returns the hold. */
   tryJoinSlot(slot: string, options: ResolvedOptions): Hold | undefined {
-    const hold = this.#bySlot.get(slot);
+    const hold = this.#holdsBySlot.get(slot);
     return hold && this.tryJoin(hold, options) ? hold : undefined;
   }
 
-  /** Joins `hold` if the caller may, and returns whether it has. */
   tryJoin(hold: Hold, options: ResolvedOptions): boolean {
     if (!canJoin(hold, options)) return false;
     const { watchdog, listener } = hold;
@@ -47,8 +44,8 @@ export class JoinableHolds {
 }
 
 /**
- * Returns whether a caller may join `hold`, which keeps the options of its first caller. Hence both must want the same
- * request. The options of neither may end the hold before its release, or keep the key closed after it.
+ * A hold keeps the options of its first caller, so that both callers must want the same request. The options of neither
+ * may end the hold early, or keep the key closed.
  */
 function canJoin(hold: Hold, options: ResolvedOptions): boolean {
   const endsOnlyByRelease = ({ watchdog, maxHoldMs, minHoldMs }: ResolvedOptions): boolean =>

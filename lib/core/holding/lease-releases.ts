@@ -6,7 +6,7 @@ import type { ServiceContext } from './service-context.js';
 
 const doNothing = (): void => undefined;
 
-/** Releases the leases of ended holds. The methods never reject: failures are reported to observers. */
+/** Releases leases of ended holds. The methods never reject: failures are reported to observers. */
 export class LeaseReleases {
   readonly #wheel: TimerWheel;
 
@@ -15,10 +15,8 @@ export class LeaseReleases {
   }
 
   /**
-   * Releases the hold's lease.
-   * @param endTurn lets the next caller ask for the key
-   * @param endsTurnOnSend whether to call `endTurn` when the release is sent, for stores that keep the order of
-   * requests
+   * @param endsTurnOnSend whether the next caller may ask as soon as the release is sent, because the store keeps the
+   * order of requests
    */
   release(hold: Hold, endTurn: () => void = doNothing, endsTurnOnSend = false): Promise<void> {
     this.#beginRequest();
@@ -60,7 +58,6 @@ export class LeaseReleases {
     if (!stopSignal.aborted) await this.release(hold);
   }
 
-  /** Counts a request, and keeps the process alive, because a caller may await the release. */
   #beginRequest(): void {
     this.service.pendingWork.begin();
     beginKeepAlive();
@@ -71,7 +68,7 @@ export class LeaseReleases {
     endKeepAlive();
   }
 
-  /** Sends a release, or with `keepClosedMs` a request to keep the key closed. Waits for the answer at most one TTL. */
+  /** @param keepClosedMs `0`: release the key. Otherwise keep it closed */
   #sendRequest(
     { key, watchdog: { lease } }: Hold,
     keepClosedMs: number,

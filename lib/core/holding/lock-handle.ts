@@ -43,9 +43,9 @@ export class LockHandle implements AsyncDisposable {
   }
 
   /**
-   * Whether the lock is held at this moment, by a comparison of monotonic clocks. It is exact even right after the
-   * event loop was blocked. But these clocks stand still while a virtual machine is suspended, migrated or restored.
-   * Until the next renewal only the fencing token protects then.
+   * Whether the lock is held at this moment, exact even right after the event loop was blocked. Monotonic clocks stand
+   * still while a virtual machine is suspended, migrated or restored: until the next renewal only the fencing token
+   * protects then.
    */
   get isHeld(): boolean {
     return !this.#isReleased && this.hold.isHeld;
@@ -82,7 +82,7 @@ export class LockHandle implements AsyncDisposable {
     return this.hold.watchdog.lease.attachment;
   }
 
-  /** @internal Whether there is anything for `complete` to do. */
+  /** @internal */
   get needsCompletion(): boolean {
     return this.hold.watchdog.lease.complete !== undefined;
   }
@@ -104,7 +104,7 @@ export class LockHandle implements AsyncDisposable {
     return runInsideLock(hold, this, wrapInTracers(work, hold, hold.listener.service.observers.tracers));
   }
 
-  /** @internal Records that no work began, so that `minHoldMs` does not keep the key closed after the release. */
+  /** @internal */
   markUnused(): void {
     this.hold.markUnused();
   }

@@ -1,6 +1,5 @@
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
 
-/** Proof that a process wrote a text. */
 export interface Signature {
   /** Ed25519 key, 32 bytes in base64url. */
   readonly publicKey: string;
@@ -13,35 +12,31 @@ interface ProcessIdentity {
   readonly privateKey: KeyObject;
 }
 
-/** Number of base64url characters of the hash that names a process: 132 bits. */
+/** 132 bits in base64url. */
 const NAME_LENGTH = 22;
 
 let identity: ProcessIdentity | undefined;
 let ownerCount = 0;
 
-/**
- * Returns a new owner: the process' name and a number. The name is a hash of the process' public key, by which a reader
- * checks that the same process signed a sequencer.
- */
+/** The process' name in an owner is a hash of its public key, so that a reader can check who signed a sequencer. */
 export function createOwner(): string {
   ownerCount += 1;
   return `${getIdentity().name}.${ownerCount.toString(36)}`;
 }
 
-/** Signs `text` as this process. */
 export function signText(text: string): Signature {
   const { publicKey, privateKey } = getIdentity();
   return { publicKey, signature: sign(null, Buffer.from(text), privateKey).toString('base64url') };
 }
 
-/** Returns whether the process that made `owner` has signed `text`. @throws when `publicKey` is no Ed25519 key */
+/** @throws when `publicKey` is no Ed25519 key */
 export function isSignedBy(owner: string, text: string, { publicKey, signature }: Signature): boolean {
   if (!owner.startsWith(`${processNameOf(publicKey)}.`)) return false;
   const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: publicKey }, format: 'jwk' });
   return verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64url'));
 }
 
-/** Returns the identity of this process. The first call creates it, so that loading the module costs nothing. */
+/** Creates the identity at first use, so that loading the module costs nothing. */
 function getIdentity(): ProcessIdentity {
   identity ??= createIdentity();
   return identity;

@@ -1,17 +1,13 @@
-/** One lock, or several locks that were taken together. */
+/** `LockHandle` or `LockSet`. */
 interface LockLike {
   run<T>(work: () => T): T;
   throwIfLost(): void;
-  /** Whether there is anything for `complete` to do. */
   readonly needsCompletion: boolean;
   complete(): Promise<void>;
   release(): Promise<void>;
 }
 
-/**
- * Runs `work` under a lock, completes it where the backend needs that, and always releases the lock.
- * @throws what `work` throws; LockLostError when the lock ended before `work` did
- */
+/** @throws what `work` throws; LockLostError when the lock ended before `work` did */
 export async function runUnderLock<T>(
   lock: LockLike,
   work: () => Promise<T> | T,

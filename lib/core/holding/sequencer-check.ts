@@ -2,7 +2,6 @@ import { runOutsideLocks } from './call-tree.js';
 import type { ServiceContext } from './service-context.js';
 import { readSequencer, type SequencerState } from './sequencer.js';
 
-/** Checks a sequencer, see `LockService.checkSequencer`. @param prefix namespace of the service, with a colon */
 export async function checkSequencer(
   text: string,
   expected: { readonly key?: string },
@@ -15,8 +14,8 @@ export async function checkSequencer(
   if (sequencer?.backend !== backend.name || !isExpectedKey || !backend.store.isHeldBy) return 'unknown';
   stopSignal.throwIfAborted();
   try {
-    const isHeld = runOutsideLocks(async () => backend.store.isHeldBy?.(sequencer.key, sequencer.owner));
-    return (await backend.noteOutcome(sequencer.key, clock, isHeld)) === true ? 'valid' : 'stale';
+    const isHeldPromise = runOutsideLocks(async () => backend.store.isHeldBy?.(sequencer.key, sequencer.owner));
+    return (await backend.noteOutcome(sequencer.key, clock, isHeldPromise)) === true ? 'valid' : 'stale';
   } catch (error) {
     throw observers.createFailure(sequencer.key, 'check a sequencer of', error);
   }

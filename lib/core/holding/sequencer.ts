@@ -20,16 +20,13 @@ export interface Sequencer {
  */
 export type SequencerState = 'valid' | 'stale' | 'unknown';
 
-/**
- * Pattern of a sequencer's text: the version, then fields that may contain the longest key with each character escaped.
- */
+/** 34,000 characters hold the longest key with each of its characters escaped. */
 const SEQUENCER_PATTERN = /^lock1\.(?<fields>[\w-]{1,34000})$/u;
 const NAME_PATTERN = /^[\w:.@/ ~-]{1,100}$/u;
 const TOKEN_PATTERN = /^[1-9]\d{0,18}$/u;
 const PUBLIC_KEY_PATTERN = /^[\w-]{43}$/u;
 const SIGNATURE_PATTERN = /^[\w-]{86}$/u;
 
-/** Returns the text of a sequencer, signed by this process, so that nobody can change its token. */
 export function formatSequencer(sequencer: Sequencer): string {
   return formatSigned(sequencer, signText(signedTextOf(sequencer)));
 }
@@ -56,7 +53,6 @@ function formatSigned(sequencer: Sequencer, { publicKey, signature }: Signature)
   return `lock1.${Buffer.from(fields).toString('base64url')}`;
 }
 
-/** Returns the part of the text that is signed. */
 function signedTextOf(sequencer: Sequencer): string {
   return JSON.stringify(signedFieldsOf(sequencer));
 }

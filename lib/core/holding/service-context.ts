@@ -6,20 +6,17 @@ import type { LockBackend } from '../leasing/lock-backend.js';
 import type { LockServiceOptions } from '../options/lock-options.js';
 import { type Clock, systemClock } from '../time/timers.js';
 
-/** Objects that all parts of one lock service share. */
 export interface ServiceContext {
   readonly backend: LockBackend;
   readonly clock: Clock;
   readonly observers: Observers;
-  /** Description of this process, which the backend keeps beside its leases. */
   readonly metadata: HolderMetadata;
-  /** Aborts when no caller may get a lock any more. */
+  /** Signal that aborts when no caller may get a lock any more. */
   readonly stopSignal: AbortSignal;
-  /** Counter of the requests and hand-offs that the end of the service waits for. */
+  /** Requests and hand-offs that the end of the service waits for. */
   readonly pendingWork: WaitGroup;
 }
 
-/** @param stopSignal see `ServiceContext` */
 export function createServiceContext(
   backend: LockBackend,
   { label, clock = systemClock, observers = [] }: LockServiceOptions,

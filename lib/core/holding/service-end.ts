@@ -9,7 +9,6 @@ import { runOutsideLocks } from './call-tree.js';
 const DEFAULT_CLOSE_MS = 5_000;
 const DEFAULT_GRACE_MS = 10_000;
 
-/** Leaderships of a service. Each one's work has to end before its key is released. */
 interface LeadershipGroup {
   /** Aborts all work. Resolves when it has ended, or when the grace time of each leadership is over. */
   end(): Promise<void>;
@@ -17,7 +16,6 @@ interface LeadershipGroup {
   haveLock(key?: string): boolean;
 }
 
-/** Parts of a service that `ServiceEnd` needs. */
 interface EndingParts {
   readonly service: ServiceContext;
   readonly turns: HoldTurns;
@@ -26,9 +24,7 @@ interface EndingParts {
   readonly stopFollowingHealth: (() => void) | undefined;
 }
 
-/** End of a lock service: decides which callers still get locks, waits for work, and ends the remaining holds. */
 export class ServiceEnd {
-  /** Maximum time that a caller may wait for a lock. */
   maxWaitMs = Infinity;
   #isDraining = false;
   #closePromise: Promise<void> | undefined;
@@ -38,15 +34,13 @@ export class ServiceEnd {
 
   constructor(
     private readonly parts: EndingParts,
-    /** Controller of `ServiceContext.stopSignal`. */
     private readonly stopController: AbortController,
-    /** Default time to wait for the work under locks. */
     private readonly graceMs = DEFAULT_GRACE_MS,
   ) {
     this.#graceEndPromise = new Promise((resolve) => (this.#resolveGraceEnd = resolve));
   }
 
-  /** Whether the current caller gets no lock. While the service drains, a caller with a lock may still take others. */
+  /** While the service drains, only a caller that has a lock may take others. */
   get refusesCaller(): boolean {
     return this.stopController.signal.aborted || (this.#isDraining && !currentLocks().some((lock) => lock.isHeld));
   }
@@ -60,15 +54,15 @@ export class ServiceEnd {
 
   beginGraceTime(ms = this.graceMs): void {
     const { clock } = this.parts.service;
-    const limitedAt = clock.now();
+    const graceStartedAt = clock.now();
     this.maxWaitMs = ms;
     this.parts.holds.limitAgeOfNewHolds(ms);
     void this.parts.leaderships.end();
-    // Holds that begin later have the same time each: a server with many short requests always has some.
+    // Later holds are spared: `limitAgeOfNewHolds` gives each of them as much time of its own.
     const endGraceTime = (): void => {
       this.#isDraining = true;
       this.#rejectWaiters(new LockShutdownError());
-      this.parts.holds.abandonAll(limitedAt);
+      this.parts.holds.abandonAll(graceStartedAt);
       this.#resolveGraceEnd();
     };
     clock.schedule(ms, endGraceTime, { background: true });
@@ -98,7 +92,6 @@ export class ServiceEnd {
     return this.#closePromise;
   }
 
-  /** Rejects all callers that wait for a turn or for the backend. */
   #rejectWaiters(reason: unknown): void {
     this.parts.turns.rejectWaiters(reason);
     this.parts.service.backend.rejectAll(reason);

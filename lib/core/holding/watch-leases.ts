@@ -4,23 +4,18 @@ import type { Clock } from '../time/timers.js';
 import type { Hold } from './hold.js';
 import type { ServiceContext } from './service-context.js';
 
-/** Holds of a service by `Hold.id`. */
 interface HoldsById extends Iterable<Hold> {
   getById(id: string): Hold | undefined;
 }
 
 /**
- * Maximum number of renewals a second after hints that did not prove a loss. Such a renewal makes the store watch the
- * lease again. A server that forgets watched keys for lack of space would otherwise cause endless renewals.
+ * Limits renewals after hints that proved no loss. A server that forgets watched keys for lack of space would otherwise
+ * cause endless renewals.
  */
-const MAX_RENEWED_PER_SECOND = 20;
+const MAX_RENEWALS_PER_SECOND = 20;
 
-/**
- * Checks each hold whose lease may have ended according to the store's hints. Returns `undefined` for a store without
- * hints.
- */
 export function watchLeases({ backend, clock }: ServiceContext, holds: HoldsById): LeaseWatch | undefined {
-  const mayRenew = createRateLimit(clock, MAX_RENEWED_PER_SECOND);
+  const mayRenew = createRateLimit(clock, MAX_RENEWALS_PER_SECOND);
   return backend.store.watchLeases?.((key) =>
     runDetached(() => {
       if (key === undefined) renewAll(holds);
@@ -33,10 +28,6 @@ function renewAll(holds: HoldsById): void {
   for (const { watchdog, options } of holds) if (options.watchdog) watchdog.renewWithNewRequest();
 }
 
-/**
- * Revokes the exclusive hold of `key` if the server no longer keeps the key for it. Renews it if it does, or if the
- * reading fails.
- */
 async function revokeOrRenew(store: LeaseStore, key: string, holds: HoldsById, mayRenew: () => boolean): Promise<void> {
   const watchdog = holds.getById(key)?.watchdog;
   if (!watchdog) return;

@@ -5,38 +5,34 @@ import { getEndOfTrust } from '../leasing/trust.js';
 import { WheelTimer, type TimerWheel } from '../time/timer-wheel.js';
 import type { Clock, Timer } from '../time/timers.js';
 
-/** Listener to a watchdog. `onLost` is called at most once, and never after `Watchdog.stop`. */
+/** `onLost` is called at most once, and never after `Watchdog.stop`. */
 export interface WatchdogListener {
   onJeopardy(cause?: unknown): void;
   onSafe(): void;
   onLost(reason: LossReason): void;
 }
 
-/**
- * Time from the grant to the first renewal, where the store watches a lease once it is renewed. Most locks end earlier.
- */
+/** Delay of a renewal that makes the store watch the lease. Most locks end earlier. */
 const FIRST_RENEWAL_MS = 15;
 const MIN_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
 
 /**
- * Renews a lease at every third of its TTL, one renewal at a time, and reports when the lease can no longer be trusted.
- * A failed renewal puts the lease in jeopardy and is repeated while the lease is trusted. The end of trust comes from a
- * timer and a comparison of clocks, so that it needs no answer of the server.
+ * Renews a lease every third of its TTL, one renewal at a time. The end of trust comes from a timer and a comparison of
+ * clocks, so that it needs no answer of the server.
  */
 export class Watchdog {
   listener: WatchdogListener | undefined;
-  /** Time at which this process got the lease. */
   readonly grantedAt: number;
   #trustedUntil: number;
   #trustedFrom: number;
   #state: 'held' | 'jeopardy' | 'over' = 'held';
-  /** Time at which the unanswered renewal was sent, if there is one. */
+  /** `undefined`: no renewal is unanswered. */
   #renewalSentAt: number | undefined;
   #onRenewalEnd: (() => void) | undefined;
   /** Whether to renew again after the unanswered renewal, because its answer may be older than the doubt. */
   #mustRenewOnceMore = false;
-  /** Timer for the next renewal, or for the time from which an unanswered one is late. Many locks share its times. */
+  /** Timer for the next renewal, or for the time from which an unanswered one is late. */
   readonly #timer: WheelTimer;
   #endOfTrustTimer: Timer | undefined;
   readonly #revocationListener: AbortListener | undefined;
@@ -46,7 +42,7 @@ export class Watchdog {
     private readonly shouldRenew: boolean,
     private readonly clock: Clock,
     timerWheel: TimerWheel,
-    /** Whether the store watches the lease from its first renewal on. */
+    /** Whether the store watches the lease only after its first renewal. */
     isWatchedAfterRenewal = false,
   ) {
     this.grantedAt = clock.now();
@@ -65,7 +61,7 @@ export class Watchdog {
     else this.#scheduleEndOfTrust();
   }
 
-  /** Whether the lease is trusted at this moment, also right after a stalled event loop. */
+  /** Exact even right after the event loop was blocked, because it compares clocks. */
   get isTrusted(): boolean {
     return this.#state !== 'over' && this.lease.revoked?.aborted !== true && this.clock.now() < this.#trustedUntil;
   }
@@ -74,12 +70,11 @@ export class Watchdog {
     return this.#state === 'jeopardy';
   }
 
-  /** Milliseconds until the lease is no longer trusted, unless a renewal succeeds first. */
+  /** Milliseconds until the lease is no longer trusted. */
   get leftMs(): number {
     return Math.max(0, this.#trustedUntil - this.clock.now());
   }
 
-  /** Puts the lease in jeopardy until the next answer, for example because the connection dropped. */
   putInJeopardy(cause?: unknown): void {
     if (this.#state !== 'held') return;
     this.#state = 'jeopardy';
@@ -87,7 +82,6 @@ export class Watchdog {
     this.listener?.onJeopardy(cause);
   }
 
-  /** Renews the lease at once, unless a renewal is unanswered. */
   renewNow(): void {
     if (this.#state === 'over' || this.#renewalSentAt !== undefined) return;
     const sentAt = this.clock.now();
@@ -108,15 +102,11 @@ export class Watchdog {
     this.renewNow();
   }
 
-  /** Ends the trust in the lease, because the server has ended it. */
   revoke(): void {
     this.#endAsLost('revoked');
   }
 
-  /**
-   * Stops renewing. Resolves when an unanswered renewal is answered, or at the end of trust. `undefined`: there is
-   * none.
-   */
+  /** Returns `undefined` if no renewal is unanswered. The promise resolves with the answer, or at the end of trust. */
   stop(): Promise<void> | undefined {
     this.#endWatch();
     if (this.#renewalSentAt === undefined) return undefined;
@@ -167,7 +157,6 @@ export class Watchdog {
     if (this.shouldRenew) this.#timer.setAtOrBefore(this.#trustedFrom + this.#trustedMs / 3, this.#trustedMs / 24);
   }
 
-  /** Schedules a renewal after one that failed, at a time that many locks share. */
   #retrySoon(): void {
     if (this.#state === 'over') return;
     const delayMs = Math.min(Math.max(this.#trustedMs / 20, MIN_RETRY_MS), MAX_RETRY_MS);
@@ -183,7 +172,7 @@ export class Watchdog {
     else if (this.shouldRenew) this.putInJeopardy(new Error('the renewal is late'));
   }
 
-  /** Sets an exact timer for the end of trust. Only a lease in jeopardy, or one that is not renewed, needs it. */
+  /** Sets an exact timer, which only a lease in jeopardy, or one that is not renewed, needs. */
   #scheduleEndOfTrust(): void {
     this.#endOfTrustTimer?.cancel();
     const onEnd = (): void =>
@@ -191,9 +180,7 @@ export class Watchdog {
     this.#endOfTrustTimer = this.clock.schedule(this.leftMs, onEnd, { background: true });
   }
 
-  /**
-   * Handles the end of the lease's time. Returns whether the watchdog was still active, and has now reported the loss.
-   */
+  /** Returns whether the loss was reported just now: see `Lease.onNotRenewed`. */
   #onLeaseEnd(): boolean {
     if (this.#state === 'over') return false;
     this.#endAsLost('expired');

@@ -30,9 +30,9 @@ export class SessionEntries<Session, Entry extends SessionEntry<Session>> {
 
   /** Returns the owner's entry in `session`. Creates one where the owner has none, or one of an earlier session. */
   getOrCreate(owner: string, session: Session, create: () => Entry): Entry {
-    const existing = this.#entries.get(owner);
-    if (existing?.session === session) return existing;
-    existing?.unwatch();
+    const existingEntry = this.#entries.get(owner);
+    if (existingEntry?.session === session) return existingEntry;
+    existingEntry?.unwatch();
     const entry = create();
     this.#entries.set(owner, entry);
     return entry;

@@ -4,9 +4,9 @@
  */
 export function sharedState<State extends object>(name: string, make: () => State): State {
   const key = Symbol.for(`nestjs-distributed-lock/${name}`);
-  const existing: State | undefined = Reflect.get(globalThis, key);
-  if (existing) return existing;
-  const created = make();
-  Object.defineProperty(globalThis, key, { value: created });
-  return created;
+  const existingState: State | undefined = Reflect.get(globalThis, key);
+  if (existingState) return existingState;
+  const newState = make();
+  Object.defineProperty(globalThis, key, { value: newState });
+  return newState;
 }

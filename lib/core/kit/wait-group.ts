@@ -1,4 +1,3 @@
-/** Counter of unfinished tasks, for callers that wait until there are none. */
 export class WaitGroup {
   #taskCount = 0;
   #idleListeners: (() => void)[] = [];
@@ -13,7 +12,6 @@ export class WaitGroup {
     for (const resolve of this.#idleListeners.splice(0)) resolve();
   }
 
-  /** Resolves when no task is unfinished. */
   async untilIdle(): Promise<void> {
     while (this.#taskCount > 0) await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
   }

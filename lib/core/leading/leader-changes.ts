@@ -2,7 +2,7 @@ import { AbortListener } from '../time/abort-listener.js';
 import type { Holder } from '../contract/holder.js';
 import type { Clock } from '../time/timers.js';
 
-/** Streams of the present leader. A reader pulls each value, so that no values pile up for a slow reader. */
+/** Streams of the present leader. Readers pull the values, so that none pile up for a slow reader. */
 export class LeaderChanges {
   readonly #wakeUps = new Set<() => void>();
   /** Number of changes that this process learned of without a reading. */
@@ -15,7 +15,6 @@ export class LeaderChanges {
     private readonly readLeader: () => Promise<Holder | undefined> | Holder,
   ) {}
 
-  /** Wakes all readers, because this process learned of a change. */
   noteChange(): void {
     this.#version += 1;
     for (const wake of this.#wakeUps) wake();
@@ -26,7 +25,7 @@ export class LeaderChanges {
     this.noteChange();
   }
 
-  /** Returns a stream that ends with `signal`, or when its reader stops, even while the stream waits for a change. */
+  /** Returns a stream that ends with `signal` or its reader, even while it waits for a change. */
   createStream(signal?: AbortSignal): AsyncIterableIterator<Holder | undefined> {
     const readerController = new AbortController();
     const reader = this.#readChanges(signal ? [readerController.signal, signal] : [readerController.signal]);

@@ -16,7 +16,6 @@ import { TermPauses } from './term-pauses.js';
 import { Term } from './term.js';
 
 export interface LeadershipSettings {
-  /** Key with the namespace. */
   readonly fullKey: string;
   readonly work: LeaderWork;
   readonly options: Readonly<ResolvedOptions>;
@@ -35,7 +34,7 @@ export class Leadership implements AsyncDisposable {
   readonly #pauses: TermPauses;
   #term: Term | undefined;
   #termEnd: Promise<unknown> = Promise.resolve();
-  #endWithinGrace: Promise<boolean> | undefined;
+  #endedInTimePromise: Promise<boolean> | undefined;
 
   /** @internal */
   constructor(
@@ -106,10 +105,10 @@ export class Leadership implements AsyncDisposable {
     this.#closeController.abort();
     const { graceMs } = this.settings;
     // Streams of changes end after the grace time, even if the work goes on.
-    this.#endWithinGrace ??= isFulfilledWithin(this.parts.service.clock, graceMs, this.endPromise).finally(() =>
+    this.#endedInTimePromise ??= isFulfilledWithin(this.parts.service.clock, graceMs, this.endPromise).finally(() =>
       this.#changes.end(),
     );
-    return this.#endTerm(reason, this.#endWithinGrace).then((ended) => ended === true);
+    return this.#endTerm(reason, this.#endedInTimePromise).then((endedInTime) => endedInTime === true);
   }
 
   /** @internal Whether this process has the key, even after the signal of the work has aborted. */
@@ -117,11 +116,11 @@ export class Leadership implements AsyncDisposable {
     return this.#term?.isHeld === true;
   }
 
-  /** Aborts the signal of the term's work, and waits for `ending`, unless the work itself calls this. */
-  async #endTerm<T>(reason: 'resigned' | 'shutdown', ending: Promise<T>): Promise<T | undefined> {
+  /** Waits for `termEndPromise`, unless the work itself calls this: the work would wait for itself. */
+  async #endTerm<T>(reason: 'resigned' | 'shutdown', termEndPromise: Promise<T>): Promise<T | undefined> {
     const term = this.#term;
     term?.end(reason);
-    return term && currentLocks().includes(term) ? undefined : ending;
+    return term && currentLocks().includes(term) ? undefined : termEndPromise;
   }
 
   async #runCandidacy(): Promise<void> {
@@ -134,9 +133,7 @@ export class Leadership implements AsyncDisposable {
     this.#changes.end();
   }
 
-  /**
-   * Waits for the leadership once, and runs the term. Resolves to the pause before the next candidacy, in milliseconds.
-   */
+  /** Resolves to the milliseconds to pause before the next candidacy. */
   async #runOneTerm(): Promise<number> {
     let term: Term;
     try {
@@ -146,9 +143,9 @@ export class Leadership implements AsyncDisposable {
       return this.#pauses.afterOutage();
     }
     if (this.#closeController.signal.aborted) return term.release().then(() => 0);
-    const serving = this.#serveTerm(term);
-    this.#termEnd = serving;
-    return serving;
+    const termEnd = this.#serveTerm(term);
+    this.#termEnd = termEnd;
+    return termEnd;
   }
 
   async #waitForElection(): Promise<Term> {
@@ -166,14 +163,14 @@ export class Leadership implements AsyncDisposable {
     const { fullKey: key } = this.settings;
     const { clock, observers } = this.parts.service;
     const { fencingToken } = term;
-    const since = clock.now();
+    const beganAt = clock.now();
     this.#term = term;
     this.#changes.noteChange();
     observers.notify('termBegan', () => ({ key, fencingToken }));
     const { reason, error } = await this.#runWork(term);
     this.#term = undefined;
     await term.release();
-    const ledMs = clock.now() - since;
+    const ledMs = clock.now() - beganAt;
     // On a store without a queue this lets candidates of other processes ask first.
     if (!this.#closeController.signal.aborted) this.parts.turns.markToYield(key);
     this.#changes.noteChange();
@@ -182,7 +179,7 @@ export class Leadership implements AsyncDisposable {
     return reason === 'failed' ? this.#pauses.afterFailure(ledMs) : this.#pauses.afterTerm(ledMs);
   }
 
-  /** Runs the leader's work, and resolves to the reason why the term ended. Never rejects. */
+  /** Never rejects. */
   async #runWork(term: Term): Promise<{ readonly reason: TermEnd; readonly error?: unknown }> {
     let errorProperty: { readonly error?: unknown } = {};
     try {
@@ -202,7 +199,6 @@ export class Leadership implements AsyncDisposable {
   }
 }
 
-/** Returns whether the work threw `error` because its signal had aborted. */
 function isCausedByAbort(error: unknown, { aborted, reason }: AbortSignal): boolean {
   if (!aborted) return false;
   // Under jest an error of Node's own modules is of another realm, and no `instanceof Error`.

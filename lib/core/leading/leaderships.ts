@@ -9,10 +9,8 @@ import { Leadership } from './leadership.js';
 
 const DEFAULT_GRACE_MS = 5_000;
 
-/** Candidacies of one service. */
 export class Leaderships {
-  /** Leaderships by key, with the namespace. */
-  readonly #byKey = new Map<string, Leadership>();
+  readonly #byFullKey = new Map<string, Leadership>();
   #isEnding = false;
 
   constructor(
@@ -21,7 +19,6 @@ export class Leaderships {
     private readonly prefix: string,
   ) {}
 
-  /** Begins a candidacy, see `LockService.lead`. */
   beginCandidacy(key: string, work: LeaderWork, leadOptions: LeadOptions = {}): Leadership {
     assertKey(key);
     if (this.#isEnding || this.parts.service.stopSignal.aborted) throw new LockShutdownError(key);
@@ -35,7 +32,7 @@ export class Leaderships {
     });
     signal?.throwIfAborted();
     const fullKey = this.prefix + key;
-    if (this.#byKey.has(fullKey)) {
+    if (this.#byFullKey.has(fullKey)) {
       throw new LockConfigurationError(
         `this service stands for ${quote(key)} already: one method or call leads under a key`,
         'key',
@@ -43,14 +40,14 @@ export class Leaderships {
       );
     }
     const leadership = new Leadership(key, this.parts, { fullKey, work, options, graceMs });
-    this.#byKey.set(fullKey, leadership);
+    this.#byFullKey.set(fullKey, leadership);
     const listener = signal && new AbortListener(signal, () => void leadership.close());
     void this.#unregisterAtEnd(fullKey, leadership, listener);
     return leadership;
   }
 
   get(key: string): Leadership | undefined {
-    return this.#byKey.get(this.prefix + key);
+    return this.#byFullKey.get(this.prefix + key);
   }
 
   async #unregisterAtEnd(
@@ -59,19 +56,18 @@ export class Leaderships {
     listener: AbortListener | undefined,
   ): Promise<void> {
     await endPromise;
-    this.#byKey.delete(fullKey);
+    this.#byFullKey.delete(fullKey);
     listener?.end();
   }
 
-  /** Returns whether this service leads under `key`, with the namespace, or without an argument, under any key. */
+  /** @param key with the namespace; any key if left out */
   haveLock(key?: string): boolean {
-    const candidates = key === undefined ? [...this.#byKey.values()] : [this.#byKey.get(key)];
+    const candidates = key === undefined ? [...this.#byFullKey.values()] : [this.#byFullKey.get(key)];
     return candidates.some((leadership) => leadership?.hasLock);
   }
 
-  /** Ends all candidacies. Resolves when their work has ended, or when the grace time of each is over. */
   async end(): Promise<void> {
     this.#isEnding = true;
-    await Promise.all(Array.from(this.#byKey.values(), (leadership) => leadership.endCandidacy('shutdown')));
+    await Promise.all(Array.from(this.#byFullKey.values(), (leadership) => leadership.endCandidacy('shutdown')));
   }
 }

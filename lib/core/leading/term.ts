@@ -19,12 +19,11 @@ export class Term extends LockHandle {
     return this.#endController.signal;
   }
 
-  /** Whether the lock is held, and `end` was not called. */
   get isLeading(): boolean {
     return this.isHeld && !this.#endController.signal.aborted;
   }
 
-  /** Aborts the signal of the work. The lock stays held until the work has ended. */
+  /** The lock stays held until the work has ended. */
   end(reason: 'resigned' | 'shutdown'): void {
     this.#endController.abort(new LockLostError(this.key, reason));
   }

@@ -6,12 +6,11 @@ import { hasSessions } from './lease.js';
 import type { CleanUp, OwnedKey } from './owned-key.js';
 import { pause } from '../time/timers.js';
 
-/** Maximum number of releases at a time. A restart of the server may leave thousands to do. */
-const MAX_AT_ONCE = 50;
+/** Limit for a restart of the server, which may leave thousands of releases to do. */
+const MAX_CONCURRENT_RELEASES = 50;
 const FIRST_RETRY_MS = 20;
 const MAX_RETRY_MS = 1_000;
 
-/** Release that the store has not confirmed yet. */
 class UnconfirmedRelease implements Linked<UnconfirmedRelease> {
   before: UnconfirmedRelease | undefined;
   after: UnconfirmedRelease | undefined;
@@ -19,18 +18,15 @@ class UnconfirmedRelease implements Linked<UnconfirmedRelease> {
 
   constructor(
     readonly ownedKey: OwnedKey,
-    /** Time by which the lease has ended by itself; `Infinity` for a lease that its session keeps. */
+    /** `Infinity`: the session keeps the lease. */
     readonly leaseEndsAt: number,
   ) {}
 }
 
-/**
- * Repeats releases in the background until the store confirms them, or until the leases have expired. No caller waits
- * for them: they only free keys earlier than the TTL would.
- */
+/** Repeats releases in the background until the store confirms them, or until the leases have expired. */
 export class CleanUps {
-  readonly #releases = new LinkedQueue<UnconfirmedRelease>();
-  readonly #unconfirmed = new WaitGroup();
+  readonly #releaseQueue = new LinkedQueue<UnconfirmedRelease>();
+  readonly #unconfirmedReleases = new WaitGroup();
   readonly #closeController = new AbortController();
   #workerCount = 0;
   /** Whether the store failed after the close, which ends all attempts. */
@@ -39,33 +35,33 @@ export class CleanUps {
   constructor(private readonly store: Pick<LeaseStore, 'release' | 'traits'>) {}
 
   readonly add: CleanUp = (ownedKey, lastAttempt) => {
-    this.#unconfirmed.begin();
+    this.#unconfirmedReleases.begin();
     const enqueue = (): void => {
-      this.#releases.push(new UnconfirmedRelease(ownedKey, this.#leaseEndOf(ownedKey)));
-      if (this.#workerCount < MAX_AT_ONCE) void this.#runWorker();
+      this.#releaseQueue.push(new UnconfirmedRelease(ownedKey, this.#leaseEndOf(ownedKey)));
+      if (this.#workerCount < MAX_CONCURRENT_RELEASES) void this.#runWorker();
     };
     if (!lastAttempt) return enqueue();
     lastAttempt.then(enqueue, (error: unknown) =>
-      error instanceof NotSentError ? this.#unconfirmed.end() : enqueue(),
+      error instanceof NotSentError ? this.#unconfirmedReleases.end() : enqueue(),
     );
   };
 
   /** Tries each release once more. Resolves when all are confirmed, or when one has failed. */
   async close(): Promise<void> {
     this.#closeController.abort();
-    await this.#unconfirmed.untilIdle();
+    await this.#unconfirmedReleases.untilIdle();
   }
 
   async #runWorker(): Promise<void> {
     this.#workerCount += 1;
     let delayMs = FIRST_RETRY_MS;
-    for (let release = this.#releases.first; release; release = this.#releases.first) {
-      this.#releases.delete(release);
+    for (let release = this.#releaseQueue.first; release; release = this.#releaseQueue.first) {
+      this.#releaseQueue.delete(release);
       if (await this.#tryRelease(release)) {
-        this.#unconfirmed.end();
+        this.#unconfirmedReleases.end();
         delayMs = FIRST_RETRY_MS;
       } else {
-        this.#releases.push(release);
+        this.#releaseQueue.push(release);
         await pause(release.ownedKey.clock, delayMs, { background: true, signal: this.#closeController.signal });
         delayMs = Math.min(delayMs * 2, MAX_RETRY_MS);
       }

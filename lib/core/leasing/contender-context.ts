@@ -26,7 +26,6 @@ const MAX_SHARED_POLL_MS = 5_000;
 
 const systemRandom = (): number => randomInt(2 ** 32) / 2 ** 32;
 
-/** Settings and objects that all contenders of a backend share. */
 export class ContenderContext {
   readonly contenders = new Set<{ cancel(reason: unknown): void }>();
   readonly patienceMs: number;
@@ -49,7 +48,6 @@ export class ContenderContext {
     return Math.max(this.#pollMs, Math.min(MAX_SHARED_POLL_MS, sharedMs));
   }
 
-  /** Counts a failed question for `health`, except one that was not sent because its caller had given up. */
   noteFailure(error: unknown, question: Question): void {
     if (!(question.hasContenderEnded && error instanceof NotSentError))
       this.observedHealth.noteFailure(error, 'acquire', question);

@@ -16,7 +16,6 @@ const MAX_RETRY_MS = 500;
 
 const doNothing = (): void => undefined;
 
-/** Repeats one caller's question until the store grants a lease, or until the caller gives up. */
 export class Contender {
   /** Whether the server may keep a lease or a queue entry for the owner. */
   #mayNeedCleanUp: boolean;
@@ -27,13 +26,10 @@ export class Contender {
   /** The reason why the caller no longer wants the lease: its abort, or the end of the service. */
   #cancellation: { readonly reason: unknown } | undefined;
   #hasQueueEntry = false;
-  /** Ends the pause between two questions, if there is one now. */
   #endPause: () => void = doNothing;
-  /** Ends the pause or the wait for an answer, after a cancellation. */
+  /** Ends the pause or the wait for an answer. */
   #endWait: () => void = doNothing;
-  /** Milliseconds from the slowest question to its refusal. */
   #slowestRefusalMs: number | undefined;
-  /** Consecutive failures, with the latest error. An answer ends them. */
   #failureStreak: { readonly since: number; readonly count: number; readonly error: unknown } | undefined;
   #obstacle: Error | undefined;
 
@@ -94,7 +90,6 @@ export class Contender {
     this.#endWait();
   }
 
-  /** Passes the queue entry to the next caller if there is one, and returns whether it did. */
   #tryPassQueueEntry(): boolean {
     return this.#hasQueueEntry && !this.#isRequestPending && this.question.request.passQueueEntry?.() === true;
   }
@@ -115,7 +110,7 @@ export class Contender {
     return this.question.deadline.passed ? this.#resultAtDeadline() : this.#attempt();
   }
 
-  /** Returns `null`, for a key that is held. Throws the latest failure of the backend, if there is one. */
+  /** @throws the latest failure of the backend, if there is one */
   #resultAtDeadline(): null {
     if (this.#failureStreak) throw this.#failureStreak.error;
     if (this.#obstacle) throw this.#obstacle;
@@ -169,8 +164,8 @@ export class Contender {
     this.#mayNeedCleanUp = this.#hasQueueEntry || staysInLine || request.inheritsQueueEntry === true;
     request.onBlocked?.(obstacle ?? holder);
     const { pollMs, random } = this.context;
-    const poll = pollMs / 2 + random() * pollMs;
-    return retryAfterMs === null ? poll : Math.min(poll, retryAfterMs + AFTER_EXPIRY_MS);
+    const jitteredPollMs = pollMs / 2 + random() * pollMs;
+    return retryAfterMs === null ? jitteredPollMs : Math.min(jitteredPollMs, retryAfterMs + AFTER_EXPIRY_MS);
   }
 
   /** Returns the milliseconds until the next attempt. Rethrows the error if another attempt cannot help in time. */
@@ -200,8 +195,8 @@ export class Contender {
   }
 
   /**
-   * Waits for an answer until a cancellation or the deadline, and at least for `SILENCE_MS`. Resolves to `null` at the
-   * deadline if the answer is merely slow after earlier refusals, and rejects at the deadline otherwise.
+   * Resolves to `null` at the deadline if earlier refusals were as slow, and rejects at the deadline otherwise. Waits
+   * at least `SILENCE_MS`.
    */
   #awaitAnswer<T>(answer: Promise<T>): Promise<T | null> {
     const { askedAt, clock, deadline, isSingleAttempt } = this.question;
@@ -231,7 +226,6 @@ export class Contender {
     });
   }
 
-  /** Returns whether earlier refusals were so slow that this silence is no sign of a failure. */
   #isMerelySlow(silentMs: number): boolean {
     return (
       !this.#failureStreak &&

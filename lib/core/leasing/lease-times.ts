@@ -1,13 +1,9 @@
-/** Times of one lease. Durations are in milliseconds. */
 export interface LeaseTimes {
-  /** Time to live that the acquisition and each renewal request. */
+  /** TTL that the acquisition and each renewal ask for. */
   readonly requestedTtlMs: number;
-  /** Time to live on the server. In a store with sessions it is the session's. */
+  /** TTL on the server. In a store with sessions it is the session's. */
   readonly serverTtlMs: number;
-  /**
-   * Part of `serverTtlMs` without the `untrustedMs` of the request at its end. The holder trusts the lease for nearly
-   * all of it, see `getEndOfTrust`.
-   */
+  /** `serverTtlMs` less the `untrustedMs` of the request. `getEndOfTrust` deducts a margin from it. */
   readonly trustedMs: number;
   /** Time by the clock, right before the granted request was sent. */
   readonly sentAt: number;

@@ -4,17 +4,12 @@ import type { LeaseTimes } from './lease-times.js';
 import type { ObservedHealth } from './observed-health.js';
 import type { CleanUp, OwnedKey } from './owned-key.js';
 
-/** Right to a key for a time, with the requests that renew and release it. */
 export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'> {
   readonly owner: string;
-  /**
-   * Whether the caller waited in the server's queue. Hand-offs of such a lease end sooner, for the others in the queue.
-   */
+  /** Whether the caller waited in the server's queue. Hand-offs of such a lease end sooner. */
   readonly wasQueued?: boolean;
   readonly times: LeaseTimes;
-  /** See `GrantedLease`. */
   readonly revoked?: AbortSignal | undefined;
-  /** See `GrantedLease`. */
   readonly complete?: (() => Promise<void>) | undefined;
   /**
    * Resolves to whether the owner has the key for another `serverTtlMs` from this call. A rejection is no answer: renew
@@ -22,14 +17,13 @@ export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'>
    */
   renew(): Promise<boolean>;
   release(): Promise<void>;
-  /** Keeps the key closed for another `ms`. Where the store has sessions, the lease lasts until it is released. */
+  /** Where the store has sessions, the lease lasts until it is released, whatever `ms` says. */
   keepClosedFor(ms: number): Promise<void>;
   /**
    * Called when the lease was not renewed in time, but its session still keeps it. Returns whether the listener
    * releases the lease; otherwise the lease releases itself.
    */
   onNotRenewed?: () => boolean;
-  /** Stops the lease from releasing itself at the end of its time. */
   cancelAutoRelease(): void;
 }
 
@@ -38,7 +32,6 @@ export function hasSessions({ traits }: Pick<LeaseStore, 'traits'>): boolean {
   return (traits?.endsWith ?? 'ttl') !== 'ttl';
 }
 
-/** Parts of a backend that a lease needs. */
 interface LeaseContext {
   readonly store: LeaseStore;
   readonly observedHealth: ObservedHealth;
@@ -47,7 +40,7 @@ interface LeaseContext {
 
 const doNothing = (): void => undefined;
 
-/** Lease of a store. It keeps no reference to its request, because a process may have a hundred thousand leases. */
+/** Lease that keeps no reference to its request, because a process may have a hundred thousand leases. */
 export class StoreLease implements Lease, OwnedKey {
   readonly key: string;
   readonly owner: string;
@@ -79,7 +72,6 @@ export class StoreLease implements Lease, OwnedKey {
     if (hasSessions(context.store)) this.#scheduleEnd();
   }
 
-  /** Milliseconds for which the owner may have the key, for clean-ups. */
   get ttlMs(): number {
     return this.times.serverTtlMs;
   }
@@ -130,10 +122,10 @@ export class StoreLease implements Lease, OwnedKey {
 
   #scheduleEnd(): void {
     const leftMs = this.#renewedAt + this.times.serverTtlMs - this.clock.now();
-    const onTime = (): void => {
+    const onTtlEnd = (): void => {
       if (this.clock.now() < this.#renewedAt + this.times.serverTtlMs) this.#scheduleEnd();
       else if (this.onNotRenewed?.() !== true) this.release().catch(doNothing);
     };
-    this.#endTimer = this.clock.schedule(leftMs, onTime, { background: true });
+    this.#endTimer = this.clock.schedule(leftMs, onTtlEnd, { background: true });
   }
 }

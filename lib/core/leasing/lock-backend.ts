@@ -16,10 +16,7 @@ import { Question } from './question.js';
 const CLOSED_MESSAGE =
   'the backend is closed, by the lock service or the application that owned it: give a factory, such as redis({ url }), to each new one';
 
-/**
- * Maximum number of first questions that wait for an answer at a time. Sending 100,000 at once would double their
- * memory, and the server would answer no faster.
- */
+/** Sending 100,000 questions at once would double their memory, and the server would answer no faster. */
 const MAX_UNANSWERED = 5_000;
 
 /**
@@ -30,11 +27,10 @@ export class LockBackend {
   readonly #contenderContext: ContenderContext;
   readonly #cleanUps: CleanUps;
   readonly #observedHealth: ObservedHealth;
-  /** Questions that wait until fewer are unanswered, in order of arrival. */
   readonly #unsentQuestions = new LinkedQueue<Question>();
   /** Questions that were sent less than `SILENCE_MS` ago, in order of sending. */
   readonly #recentQuestions = new LinkedQueue<Question>();
-  /** Questions that were sent longer ago and have no answer. Each has a timer for its own deadline. */
+  /** Questions without an answer that were sent at least `SILENCE_MS` ago. */
   readonly #overdueQuestions = new LinkedQueue<Question>();
   #unansweredCount = 0;
   #lastAnswerAt = -Infinity;
@@ -98,15 +94,12 @@ export class LockBackend {
     });
   }
 
-  /**
-   * @internal Releases an inherited queue entry in the background, for a caller that does not acquire the key after
-   * all.
-   */
+  /** @internal Releases an inherited queue entry in the background. */
   leaveQueue(key: string, { owner, ttlMs, deadline }: AcquireRequest): void {
     this.#cleanUps.add({ key, owner, ttlMs, clock: deadline.clock });
   }
 
-  /** @internal Rejects all pending acquisitions with `reason`. */
+  /** @internal */
   rejectAll(reason: unknown): void {
     for (const queue of [this.#unsentQuestions, this.#recentQuestions, this.#overdueQuestions]) {
       for (let question = queue.first; question; question = queue.first) this.#cancel(question, reason);
@@ -141,10 +134,10 @@ export class LockBackend {
 
   #onRequestEnd(): void {
     this.#unansweredCount -= 1;
-    const next = this.#unsentQuestions.first;
-    if (!next || this.#unansweredCount >= MAX_UNANSWERED) return;
-    this.#unsentQuestions.delete(next);
-    this.#sendQuestion(next);
+    const nextQuestion = this.#unsentQuestions.first;
+    if (!nextQuestion || this.#unansweredCount >= MAX_UNANSWERED) return;
+    this.#unsentQuestions.delete(nextQuestion);
+    this.#sendQuestion(nextQuestion);
   }
 
   #onAnswer(question: Question, attempt: LeaseAttempt): void {
@@ -163,7 +156,6 @@ export class LockBackend {
     this.#checkTimer = clock.schedule(delayMs, () => this.#checkQuestions(clock), { background: true });
   }
 
-  /** Rejects questions that waited too long to be sent, and moves unanswered ones to the overdue ones. */
   #checkQuestions(clock: Clock): void {
     this.#checkTimer = undefined;
     for (let question = this.#unsentQuestions.first; question;) {
@@ -197,7 +189,7 @@ export class LockBackend {
     this.#reject(question, new LockBackendError(key, { backend: this.name, operation: 'acquire', cause }));
   }
 
-  /** Passes the question to a contender at its deadline. Until then a timer is enough, which takes less memory. */
+  /** Sets a timer for the deadline, which takes less memory than a contender. */
   #onOverdue(question: Question): void {
     const { isSingleAttempt, clock, deadline } = question;
     if (isSingleAttempt) return;
@@ -211,7 +203,6 @@ export class LockBackend {
     else this.#reject(question, reason);
   }
 
-  /** Passes a question to a contender, because it was refused, failed, or got no answer in time. */
   #contend(question: Question): void {
     if (this.#tryRemove(question)) question.resolve(new Contender(this.#contenderContext, question).run());
   }
@@ -220,7 +211,7 @@ export class LockBackend {
     if (this.#tryRemove(question)) question.reject(error);
   }
 
-  /** Returns whether the question was removed. `false`: it was settled or passed to a contender before. */
+  /** Returns `false` if the question was settled or passed to a contender before. */
   #tryRemove(question: Question): boolean {
     if (!question.queue) return false;
     question.queue.delete(question);

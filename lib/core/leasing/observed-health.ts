@@ -8,38 +8,32 @@ import { errorText } from '../contract/error-text.js';
 import { type Clock, pause } from '../time/timers.js';
 import type { CleanUp, OwnedKey } from './owned-key.js';
 
-/** Number of consecutive failures from which a server is probed. */
-const MIN_FAILURES = 3;
-/** Time for which consecutive failures of one key must last before the server is probed: the key may be the cause. */
+const MIN_FAILURES_TO_PROBE = 3;
+/** Time that failures of one key must last before a probe, because the key may be the cause. */
 const MIN_FAILING_MS = 2_000;
 /** Number of outcomes after which a new count begins. Health considers the present count and the previous one. */
 const OUTCOMES_PER_COUNT = 50;
-/** Minimum number of outcomes from which health calculates a share of failures. */
-const MIN_OUTCOMES = 20;
-/** Share of failed outcomes above which health mentions them. */
-const MAX_FAILED_SHARE = 0.1;
-/** Time for which health mentions failures after the last one. */
-const MENTIONED_MS = 60_000;
-/** Key that a probe takes for a moment. */
+const MIN_OUTCOMES_TO_MENTION = 20;
+const MAX_UNMENTIONED_SHARE = 0.1;
+const MAX_MENTION_AGE_MS = 60_000;
 const PROBE_KEY = 'nestjs-distributed-lock:probe';
 const PROBE_TTL_MS = 5_000;
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
 
 /**
- * Kinds of requests to a store: `renewOrRelease` keeps or ends a lease. A server that refuses one kind may carry
- * out those before it: without memory it still renews, and without writes it still reads.
+ * Requests in order: a server that refuses one kind may carry out those before it. Without memory it still renews, and
+ * without writes it still reads.
  */
 const REQUESTS_BY_DEMAND = ['read', 'renewOrRelease', 'acquire'] as const;
 
 export type StoreRequest = (typeof REQUESTS_BY_DEMAND)[number];
 
-/** Consecutive failures. A request that the server carries out ends them if it demands as much as they did. */
+/** Consecutive failures, until the server carries out a request that demands as much as they did. */
 interface FailureStreak {
   readonly since: number;
   readonly firstKey: string;
-  /** The failed request that demands most of a server. */
-  highestRequest: StoreRequest;
+  mostDemandingRequest: StoreRequest;
   hasOtherKeys: boolean;
   failureCount: number;
 }
@@ -51,9 +45,9 @@ interface Failure {
 }
 
 /**
- * Health of a backend, from the store's own health and from the outcomes of requests. After several consecutive
- * failures a probe takes and releases a key of its own. `down` is reported if that fails, too. The probe is repeated
- * until it succeeds, or until a caller's request does.
+ * Health of a backend, from the store's own health and from the outcomes of requests. After several failures a probe
+ * takes and releases a key of its own. If that fails, too, `down` is reported until a probe or a caller's request
+ * succeeds.
  */
 export class ObservedHealth implements HealthSource {
   readonly #listeners = new Set<(health: BackendHealth) => void>();
@@ -85,17 +79,14 @@ export class ObservedHealth implements HealthSource {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Notes that the server carried out a request. A refusal because of a holder counts, too. */
+  /** A refusal because of a holder counts, too. */
   noteCarriedOut(request: StoreRequest): void {
     this.#hasAnswered = true;
     this.#countOutcome(0);
-    if (this.#streak && moreDemanding(request, this.#streak.highestRequest) === request) this.#endStreak();
+    if (this.#streak && mostDemandingOf(request, this.#streak.mostDemandingRequest) === request) this.#endStreak();
   }
 
-  /**
-   * Notes that a request failed. An error about the caller's own value shows only that the server answers, as a reading
-   * does.
-   */
+  /** An error about the caller's own value shows only that the server answers, as a reading does. */
   noteFailure(error: unknown, request: StoreRequest, { key, clock }: Pick<OwnedKey, 'key' | 'clock'>): void {
     if (isCallersOwnError(error)) return this.noteCarriedOut('read');
     if (this.#closeController.signal.aborted) return;
@@ -105,20 +96,19 @@ export class ObservedHealth implements HealthSource {
     const streak = (this.#streak ??= {
       since: at,
       firstKey: key,
-      highestRequest: request,
+      mostDemandingRequest: request,
       hasOtherKeys: false,
       failureCount: 0,
     });
     streak.failureCount += 1;
-    streak.highestRequest = moreDemanding(request, streak.highestRequest);
+    streak.mostDemandingRequest = mostDemandingOf(request, streak.mostDemandingRequest);
     streak.hasOtherKeys ||= key !== streak.firstKey;
     const isServerSuspected = streak.hasOtherKeys || at - streak.since >= MIN_FAILING_MS;
     const isReportedDown = this.store.health?.current.status === 'down';
-    if (streak.failureCount >= MIN_FAILURES && isServerSuspected && !isReportedDown && !this.#isProbing)
+    if (streak.failureCount >= MIN_FAILURES_TO_PROBE && isServerSuspected && !isReportedDown && !this.#isProbing)
       void this.#probe(clock);
   }
 
-  /** Ends the probes. Later failures change nothing. */
   close(): void {
     this.#closeController.abort();
   }
@@ -157,19 +147,18 @@ export class ObservedHealth implements HealthSource {
     const failureCount = this.#failureCount + this.#previousFailureCount;
     const outcomeCount = this.#outcomeCount + (this.#hasPreviousCount ? OUTCOMES_PER_COUNT : 0);
     const isMentioned =
-      outcomeCount >= MIN_OUTCOMES &&
-      failureCount > outcomeCount * MAX_FAILED_SHARE &&
-      clock.now() - at <= MENTIONED_MS;
+      outcomeCount >= MIN_OUTCOMES_TO_MENTION &&
+      failureCount > outcomeCount * MAX_UNMENTIONED_SHARE &&
+      clock.now() - at <= MAX_MENTION_AGE_MS;
     return isMentioned ? `${failureCount} of the last ${outcomeCount} requests failed: ${text}` : undefined;
   }
 
-  /** Probes the server until the probe succeeds, or a caller's request does. */
   async #probe(clock: Clock): Promise<void> {
     this.#isProbing = true;
     for (let pauseMs = FIRST_PAUSE_MS; this.#streak; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
       if (await this.#tryProbe(clock)) this.noteCarriedOut('acquire');
       if (!this.#streak || this.#closeController.signal.aborted) break;
-      this.#streak.highestRequest = 'acquire';
+      this.#streak.mostDemandingRequest = 'acquire';
       if (!this.#isDown) {
         this.#isDown = true;
         this.#notifyListeners(this.current);
@@ -180,8 +169,8 @@ export class ObservedHealth implements HealthSource {
   }
 
   /**
-   * Takes and releases a key that no caller uses, because a reading would not show whether the server can write.
-   * Returns whether that succeeded. Always fails for a server user without rights to this key.
+   * Writes, because a reading would not show whether the server can write. Always fails for a server user without
+   * rights to the key.
    */
   async #tryProbe(clock: Clock): Promise<boolean> {
     const { store } = this;
@@ -204,7 +193,6 @@ function isCallersOwnError(error: unknown): boolean {
   return failureKindOf(error) === 'value';
 }
 
-/** Returns the request that demands more of a server. */
-function moreDemanding(one: StoreRequest, other: StoreRequest): StoreRequest {
+function mostDemandingOf(one: StoreRequest, other: StoreRequest): StoreRequest {
   return REQUESTS_BY_DEMAND.indexOf(one) < REQUESTS_BY_DEMAND.indexOf(other) ? other : one;
 }

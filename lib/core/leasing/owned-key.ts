@@ -10,6 +10,6 @@ export interface OwnedKey {
 
 /**
  * Releases a key in the background, because a request of its owner may have been carried out.
- * @param lastAttempt request that must end before the release. If it was never sent, there is nothing to release
+ * @param lastAttempt request that must end before the release. If it was never sent, nothing is released
  */
 export type CleanUp = (owned: OwnedKey, lastAttempt?: Promise<unknown>) => void;

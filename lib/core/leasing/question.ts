@@ -11,17 +11,13 @@ import type { OwnedKey } from './owned-key.js';
 
 /** One caller's request to a store for a key, with its latest answer. A `Contender` may send it again. */
 export class Question implements Asker, OwnedKey, Linked<Question> {
-  /** @internal */
   before: Question | undefined;
-  /** @internal */
   after: Question | undefined;
-  /** @internal */
   queue: LinkedQueue<Question> | undefined;
   readonly owner: string;
   readonly ttlMs: number;
   readonly deadline: Deadline;
   readonly clock: Clock;
-  /** Whether the caller makes one attempt only (`waitMs: 0`). */
   readonly isSingleAttempt: boolean;
   askedAt: number;
   /**
@@ -30,7 +26,6 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
    */
   sentAt: number;
   answer: Promise<LeaseAttempt> | undefined;
-  /** Whether the question's `Contender` has ended, so that nobody waits for an answer any more. */
   hasContenderEnded = false;
   wasWoken = false;
   onWake: (() => void) | undefined;
@@ -77,21 +72,16 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
     return !this.hasContenderEnded;
   }
 
-  /**
-   * Returns whether this refusal can be the answer at once. The caller then makes one attempt only, the store has asked
-   * its server, and no queue entry is left to release.
-   */
+  /** Returns whether no further attempt and no clean-up are needed after a refusal. */
   isFinalRefusal({ obstacle, staysInLine }: RefusedLease): boolean {
     return this.isSingleAttempt && !obstacle && staysInLine !== true && this.request.inheritsQueueEntry !== true;
   }
 
-  /** Returns the times of the lease that the store has granted. */
   leaseTimesOf({ ttlMs = this.ttlMs, sentAt = this.sentAt }: GrantedLease): LeaseTimes {
     const { untrustedMs = 0 } = this.request;
     return { requestedTtlMs: this.ttlMs, serverTtlMs: ttlMs, trustedMs: ttlMs - untrustedMs, sentAt };
   }
 
-  /** Returns whether the caller can still trust the lease. */
   canTrust({ revoked }: GrantedLease, { sentAt, trustedMs }: LeaseTimes): boolean {
     return revoked?.aborted !== true && this.clock.now() < getEndOfTrust(sentAt, trustedMs);
   }

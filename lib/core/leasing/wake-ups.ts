@@ -49,11 +49,11 @@ export class WakeUps {
    * owner. A wake-up is only a hint to ask again.
    */
   deliver(message: string): void {
-    const bar = message.lastIndexOf('|');
-    const owner = message.slice(0, bar);
+    const separatorIndex = message.lastIndexOf('|');
+    const owner = message.slice(0, separatorIndex);
     const waiter = this.#byOwner.get(owner);
     if (!waiter) return this.#onNonWaiter(owner);
-    const delayMs = Number(message.slice(bar + 1));
+    const delayMs = Number(message.slice(separatorIndex + 1));
     waiter.timer?.cancel();
     if (delayMs === 0) waiter.wake();
     else waiter.timer = this.#clock.schedule(delayMs + AFTER_EXPIRY_MS, waiter.wake);

@@ -17,24 +17,20 @@ import {
 } from './line.js';
 import type { LineCell, CellReading } from './line-cell.js';
 
-/** Maximum number of attempts to change a line while other processes change it, too. */
 const MAX_ATTEMPTS = 20;
 const MAX_PAUSE_MS = 50;
 
 /** Time after which a waiter is removed from the line if it does not ask again. */
 const WAITER_TTL_MS = 5_000;
-/** Maximum time after which a waiter asks again. */
 const MAX_RETRY_MS = 1_000;
 
 /** Maximum number of claims in a line, which is read and written as a whole. Further waiters only poll. */
 const MAX_LINE_LENGTH = 1_000;
 
-/**
- * Maximum length of a holder's description, because a line is read and written as a whole. A longer one is left out.
- */
+/** A longer description of a holder is left out, because a line is read and written as a whole. */
 const MAX_DESCRIPTION_LENGTH = 200;
 
-/** New line of a key, and the result for the caller. `token` is that of a new grant. */
+/** `token` is that of a new grant. */
 interface LineChange<Result> {
   readonly result: Result;
   readonly line: Line;
@@ -96,8 +92,8 @@ export class ClaimLeases<Version> {
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     return this.#changeLine(key, false, ({ line, now, aheadMs = 0 }) => {
-      const next = withRenewal(line, owner, now + aheadMs + ttlMs);
-      return { line: next ?? line, result: next !== undefined };
+      const renewedLine = withRenewal(line, owner, now + aheadMs + ttlMs);
+      return { line: renewedLine ?? line, result: renewedLine !== undefined };
     });
   }
 

@@ -43,22 +43,22 @@ export function applyClaim(
   nextToken: bigint,
 ): ClaimResult {
   const index = line.findIndex((entry) => entry.owner === owner);
-  const existing = line[index];
+  const ownEntry = line[index];
   const withEntry = (entry: LineEntry): Line => (index < 0 ? [...line, entry] : line.with(index, entry));
-  const before = index < 0 ? line : line.slice(0, index);
-  if (existing?.token !== undefined || fits(claimOfOwner(owner), before.map(claimOfEntry))) {
-    const granted = { owner, until, description, token: existing?.token ?? nextToken };
+  const entriesAhead = index < 0 ? line : line.slice(0, index);
+  if (ownEntry?.token !== undefined || fits(claimOfOwner(owner), entriesAhead.map(claimOfEntry))) {
+    const granted = { owner, until, description, token: ownEntry?.token ?? nextToken };
     return { line: withEntry(granted), granted };
   }
   if (waitsUntil === undefined) return { line };
-  return { line: withEntry({ owner, until: waitsUntil, description: existing?.description ?? description }) };
+  return { line: withEntry({ owner, until: waitsUntil, description: ownEntry?.description ?? description }) };
 }
 
 /** Returns the line with the owner's lease until `until`, or `undefined` if the owner is no holder. */
 export function withRenewal(line: Line, owner: string, until: number): Line | undefined {
   const index = line.findIndex((entry) => entry.owner === owner);
-  const existing = line[index];
-  return existing?.token === undefined ? undefined : line.with(index, { ...existing, until });
+  const ownEntry = line[index];
+  return ownEntry?.token === undefined ? undefined : line.with(index, { ...ownEntry, until });
 }
 
 /** Returns the line without the owner, or the same object if the owner is not in it. */
@@ -82,16 +82,16 @@ export function findReadyWaiters(line: Line): string[] {
  * Returns the refusal of an owner whose claim does not fit, with the time until the first claim ahead of it may end.
  */
 export function createRefusal(line: Line, owner: string, now: number): RefusedLease {
-  const before = line.slice(
+  const entriesAhead = line.slice(
     0,
     Math.max(
       0,
       line.findIndex((entry) => entry.owner === owner),
     ),
   );
-  const others = before.length > 0 ? before : line;
+  const blockingEntries = entriesAhead.length > 0 ? entriesAhead : line;
   const holder = unpackHolder(line[0]?.description ?? '');
-  const retryAfterMs = Math.max(0, Math.min(...others.map(({ until }) => until)) - now);
+  const retryAfterMs = Math.max(0, Math.min(...blockingEntries.map(({ until }) => until)) - now);
   return { acquired: false, retryAfterMs, ...(holder ? { holder } : {}) };
 }
 

@@ -15,16 +15,15 @@ export function isHolderByIndex(line: readonly Claim[]): boolean[] {
 
 /**
  * Returns the one event that a waiter watches, so that a change wakes few waiters. `undefined`: `claim` fits now.
- *
- * A claim that excludes the waiter has to end. A waiting claim that in any case becomes a holder before the waiter only
- * has to do so. `test/core/line-of-nodes.spec.ts` checks for all short lines that every waiter whose claim fits is
+ * A claim that excludes the waiter has to end. For a waiting claim that becomes a holder before the waiter anyway, its
+ * grant is enough. `test/core/line-of-nodes.spec.ts` checks for all short lines that every waiter whose claim fits is
  * woken.
  */
 export function obstacleOf(claim: Claim, before: readonly Claim[]): Obstacle | undefined {
   if (fits(claim, before)) return undefined;
-  const holds = isHolderByIndex(before);
+  const holderFlags = isHolderByIndex(before);
   const index = before.findLastIndex(
-    (other, i) => excludes(other, claim) || (!holds[i] && canAwaitGrant(claim, other)),
+    (other, i) => excludes(other, claim) || (!holderFlags[i] && canAwaitGrant(claim, other)),
   );
   const nearestObstacle = before[index];
   if (!nearestObstacle) return { until: 'departure' };

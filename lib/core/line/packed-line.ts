@@ -11,13 +11,13 @@ export function packLine(line: Line): string {
 export function unpackLine(text: string): Line {
   try {
     const entries: unknown = JSON.parse(text);
-    return Array.isArray(entries) ? entries.flatMap(entryOf) : [];
+    return Array.isArray(entries) ? entries.flatMap(parseEntry) : [];
   } catch {
     return [];
   }
 }
 
-function entryOf(fields: unknown): LineEntry[] {
+function parseEntry(fields: unknown): LineEntry[] {
   if (!Array.isArray(fields)) return [];
   const [owner, until, token, description]: unknown[] = fields;
   if (

@@ -15,9 +15,7 @@ export function assertCanReadHolder({ backend }: ServiceContext, key: string): v
   if (!backend.store.look) throw createUnsupportedError(`${backend.name} cannot tell who holds a key`, key);
 }
 
-/**
- * Reads the state of a key, see `LockService.look`. A failure is reported to observers. @param key with the namespace
- */
+/** @param key with the namespace */
 export async function readKeyState(service: ServiceContext, key: string): Promise<LeaseState> {
   assertCanReadHolder(service, key);
   const state = await askStore(service, key, 'read the holder of', async (store) => (await store.look?.(key)) ?? {});
@@ -29,7 +27,7 @@ export async function readKeyState(service: ServiceContext, key: string): Promis
   };
 }
 
-/** Returns a holder or waiter with its share, and with the fencing token of the lease's first caller. */
+/** Completes the fencing token of a lease with `HAND_OFF_BITS`, which are 0 for its first caller. */
 function withShareAndToken<Claimant extends KeyHolder | KeyWaiter>(claimant: Claimant): Claimant {
   const token = 'fencingToken' in claimant ? claimant.fencingToken : undefined;
   return {
@@ -48,7 +46,6 @@ export async function readHolder(service: ServiceContext, key: string): Promise<
   return { host, pid, ...(label === undefined ? {} : { label }), ...(since ? { since } : {}) };
 }
 
-/** Takes a key from its holders, see `LockService.evict`, and revokes those of this service at once. */
 export async function evictHolders(
   { service, holds }: { readonly service: ServiceContext; readonly holds: Holds },
   key: string,
@@ -70,7 +67,6 @@ export async function evictHolders(
   return evictedHolder;
 }
 
-/** Lists the held keys, see `LockService.keys`. */
 export async function* listKeys(service: ServiceContext, prefix: string): AsyncGenerator<string, void, void> {
   const pages = runOutsideLocks(() => service.backend.store.keys?.(prefix)[Symbol.asyncIterator]());
   if (!pages) throw createUnsupportedError(`${service.backend.name} cannot list keys`, '');
@@ -101,6 +97,10 @@ async function askStore<T>(
   }
 }
 
-function createUnsupportedError(why: string, key: string): LockConfigurationError {
-  return new LockConfigurationError(`${why}: ask its server, or choose another backend or strategy`, 'backend', key);
+function createUnsupportedError(limitation: string, key: string): LockConfigurationError {
+  return new LockConfigurationError(
+    `${limitation}: ask its server, or choose another backend or strategy`,
+    'backend',
+    key,
+  );
 }

@@ -3,7 +3,6 @@ import type { LockSnapshot } from '../events/lock-observer.js';
 import type { Holds, HoldTurns } from '../holding/holds.js';
 import type { Clock } from '../time/timers.js';
 
-/** Describes the locks that a service holds. @param isLeaderKey returns whether the service leads under a key */
 export function describeHolds(
   holds: Holds,
   turns: HoldTurns,

@@ -84,9 +84,9 @@ export interface LockServiceOptions extends HandOffOptions {
   observers?: readonly LockObserver[];
   /**
    * Whether to look for keys that are taken in orders which can deadlock. The event `orderSuspect` reports classes of
-   * keys that were taken in a circle. `LockDeadlockError` is thrown when call trees wait for each other. A function
-   * returns the class of a key, which it gets without the namespace. `true`: the class is the key with `*` for numbers,
-   * or with Nest the template of `@Locked`. At most 1,000 classes. @default false
+   * keys that form a circle, and call trees that wait for each other get a `LockDeadlockError`. A function returns the
+   * class of a key without the namespace. `true`: the key with `*` for numbers, or with Nest the template of `@Locked`.
+   * At most 1,000 classes. @default false
    */
   orderWarnings?: boolean | ((key: string) => string);
   /** Clock of the service, for tests. @default the system's monotonic clock */
@@ -216,7 +216,6 @@ export function assertServiceOptions(options: LockServiceOptions): void {
   }
 }
 
-/** Returns the namespace with a colon, or an empty text. */
 export function keyPrefixOf({ namespace }: LockServiceOptions): string {
   return namespace === undefined ? '' : `${namespace}:`;
 }

@@ -93,11 +93,9 @@ export function assertLockDelay(lockDelayMs: number, leaseMs: number, { name }: 
   );
 }
 
-/** Resolves and checks the options of calls, once for each options object that `resolveForReuse` has returned. */
 export class OptionResolver {
   readonly defaults: Readonly<ResolvedOptions>;
-  /** Results of `resolveForReuse`, which are options of later calls. */
-  readonly #resolvedOptions = new WeakMap<AcquireOptions, Readonly<ResolvedOptions>>();
+  readonly #reusableOptions = new WeakMap<AcquireOptions, Readonly<ResolvedOptions>>();
 
   /** @throws LockConfigurationError */
   constructor(
@@ -108,17 +106,16 @@ export class OptionResolver {
     this.defaults = this.#resolve(defaults, DEFAULTS);
   }
 
-  /** Returns all options of a call, frozen. Another call with the result as its options need not resolve them again. */
+  /** Checks the options of repeated calls once: later calls pass the result as their options. */
   resolveForReuse(options?: AcquireOptions): Readonly<ResolvedOptions> {
     const resolved = Object.freeze({ ...this.resolveForCall(options) });
-    this.#resolvedOptions.set(resolved, resolved);
+    this.#reusableOptions.set(resolved, resolved);
     return resolved;
   }
 
-  /** Returns all options of a call, or `options` itself if `resolveForReuse` has returned it. */
   resolveForCall(options?: AcquireOptions): Readonly<ResolvedOptions> {
     if (options === undefined) return this.defaults;
-    return this.#resolvedOptions.get(options) ?? this.#resolve(options, this.defaults);
+    return this.#reusableOptions.get(options) ?? this.#resolve(options, this.defaults);
   }
 
   #resolve(options: AcquireOptions | undefined, defaults: Readonly<ResolvedOptions>): Readonly<ResolvedOptions> {

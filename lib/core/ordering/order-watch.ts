@@ -6,11 +6,7 @@ import type { Holds } from '../holding/holds.js';
 import { ClassOrders } from './class-orders.js';
 import { TreeWaits } from './tree-waits.js';
 
-/**
- * Looks for deadlocks whenever a caller that holds keys is about to wait for another key. If waiting call trees form a
- * circle, the caller that closes it gets an error. A circle in the orders of all keys taken so far is reported as an
- * event.
- */
+/** Throws when waiting call trees form a circle. Reports an event when the orders of all keys taken so far form one. */
 export class OrderWatch {
   readonly #waits = new TreeWaits();
   readonly #orders = new ClassOrders(() => this.#warnOfManyClasses());
@@ -27,7 +23,7 @@ export class OrderWatch {
   }
 
   /**
-   * Records the beginning of a wait, and returns a function to call at its end. @param serviceHolds holds of the service
+   * Returns a function to call at the end of the wait, or `undefined` for a caller that holds no key.
    * @throws LockDeadlockError
    */
   beginWait(wantedKey: string, serviceHolds: Holds): (() => void) | undefined {
@@ -60,11 +56,10 @@ export class OrderWatch {
   }
 }
 
-/** Maximum number of stack frames. This library has about half as many above the caller's frames. */
+/** About half of the frames are those of this library. */
 const MAX_FRAMES = 40;
 const OWN_FOLDER_PATTERN = /(?<folder>(?:file:\/\/|\/|[A-Z]:\\)[^()\n]*)[/\\]core[/\\]ordering[/\\]order-watch\./u;
 
-/** Returns the caller's stack without the frames of this library. */
 function getCallerStack(): string {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = MAX_FRAMES;
@@ -72,6 +67,6 @@ function getCallerStack(): string {
   Error.stackTraceLimit = stackTraceLimit;
   const frames = stack.split('\n').slice(1);
   const folder = OWN_FOLDER_PATTERN.exec(frames[0] ?? '')?.groups?.['folder'];
-  const callers = frames.filter((frame) => folder === undefined || !frame.includes(folder));
-  return (callers.length > 0 ? callers : frames).join('\n');
+  const callerFrames = frames.filter((frame) => folder === undefined || !frame.includes(folder));
+  return (callerFrames.length > 0 ? callerFrames : frames).join('\n');
 }

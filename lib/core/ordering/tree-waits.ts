@@ -11,8 +11,8 @@ export class TreeWaits {
   readonly #byHold = new Map<Hold, Set<TreeWait>>();
 
   /**
-   * Returns the waits of other trees that would form a circle if the tree with `treeHolds` waited for `wantedKey`.
-   * `undefined`: there is no circle. @param serviceHolds holds of the service
+   * Returns the waits of other call trees that form a circle if the tree with `treeHolds` waits for `wantedKey`.
+   * `undefined`: there is no circle.
    */
   findCircle(
     serviceHolds: Holds,
@@ -31,7 +31,7 @@ export class TreeWaits {
     return undefined;
   }
 
-  /** Adds a wait until the returned function is called. */
+  /** Returns a function that removes the wait. */
   add(holds: readonly Hold[], wanted: string): () => void {
     const wait = { holds, held: holds.map(({ key }) => key), wanted };
     for (const hold of holds) this.#byHold.set(hold, (this.#byHold.get(hold) ?? new Set()).add(wait));

@@ -9,9 +9,8 @@ import { LockSet } from './lock-set.js';
 import { type ResolvedKey, resolveKeys, type WantedKey } from './wanted-keys.js';
 
 /**
- * Takes several keys together. Free keys are taken at once, in the time of one round trip. While the caller waits for
- * the first key that is not free, it holds smaller keys only. Callers who all do this never wait for each other in a
- * circle.
+ * Takes several keys. A caller that waits for a key holds smaller keys only, so that callers never wait for each other
+ * in a circle.
  */
 export class SeveralKeys {
   constructor(
@@ -19,7 +18,6 @@ export class SeveralKeys {
     private readonly clock: Clock,
   ) {}
 
-  /** See `LockService.acquireAll`. */
   async acquireAll(keys: readonly WantedKey[], options?: AcquireOptions): Promise<LockSet> {
     const resolved = this.locker.resolve(options);
     const resolvedKeys = resolveKeys(keys, resolved, (keyOptions) => this.locker.resolve(keyOptions));
@@ -33,26 +31,25 @@ export class SeveralKeys {
         const busyKey = resolvedKeys[takenLocks.length];
         if (busyKey) takenLocks.push(await this.#waitForKey(busyKey, deadline, new LockSet([...takenLocks])));
       }
-      const set = new LockSet(takenLocks);
-      set.throwIfLost();
-      return set;
+      const lockSet = new LockSet(takenLocks);
+      lockSet.throwIfLost();
+      return lockSet;
     } catch (error) {
       await releaseUnused(takenLocks);
       throw error;
     }
   }
 
-  /** See `LockService.withLocks`. */
   async withLocks<T>(
     keys: readonly WantedKey[],
     work: (locks: LockSet) => Promise<T> | T,
     options?: AcquireOptions,
   ): Promise<T> {
-    const set = await this.acquireAll(keys, options);
-    return runUnderLock(set, () => work(set), this.locker.resolve(options));
+    const lockSet = await this.acquireAll(keys, options);
+    return runUnderLock(lockSet, () => work(lockSet), this.locker.resolve(options));
   }
 
-  /** Takes all keys at once, keeps those before the first key that is not free, and releases the others. */
+  /** Keeps the keys before the first one that is not free, and releases the others. */
   async #takeFreeKeys(keys: readonly ResolvedKey[]): Promise<LockHandle[]> {
     const attempts = keys.map(({ key, options }) => this.locker.tryAcquire(key, options).catch(() => null));
     const results = await Promise.all(attempts);
@@ -63,8 +60,8 @@ export class SeveralKeys {
   }
 
   /**
-   * Waits for a key as a part of the call that holds `takenLocks`: a service that shuts down still grants keys to such
-   * calls. The wait ends when one of these locks is lost, because the work could no longer begin.
+   * Waits as a part of the call that holds `takenLocks`, to which a service that shuts down still grants keys. The wait
+   * ends when one of these locks is lost, because the work could no longer begin.
    */
   async #waitForKey(
     { key, options }: ResolvedKey,

@@ -38,8 +38,8 @@ export function resolveKeys(
         ? { key: wantedKey, options: commonOptions }
         : resolveClaim(wantedKey, commonOptions, resolve);
     assertKey(resolvedKey.key);
-    const sameKeys = resolvedByKey.get(resolvedKey.key);
-    if (sameKeys) sameKeys.push(resolvedKey);
+    const entriesOfKey = resolvedByKey.get(resolvedKey.key);
+    if (entriesOfKey) entriesOfKey.push(resolvedKey);
     else resolvedByKey.set(resolvedKey.key, [resolvedKey]);
   }
   const sortedKeys = [...resolvedByKey.keys()].toSorted();

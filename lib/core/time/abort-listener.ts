@@ -21,8 +21,8 @@ export class AbortListener implements Linked<AbortListener> {
     private readonly signal: AbortSignal,
     readonly onAbort: () => void,
   ) {
-    const { listeners, onAbort: shared } = sharedListenerOf(signal);
-    if (!listeners.first) signal.addEventListener('abort', shared);
+    const { listeners, onAbort: onSharedAbort } = sharedListenerOf(signal);
+    if (!listeners.first) signal.addEventListener('abort', onSharedAbort);
     listeners.push(this);
   }
 
@@ -38,9 +38,9 @@ function sharedListenerOf(signal: AbortSignal): { readonly listeners: ListenerQu
   if (existing) return existing;
   const listeners: ListenerQueue = new LinkedQueue();
   const onAbort = (): void => {
-    for (let next = listeners.first; next; next = listeners.first) {
-      next.end();
-      next.onAbort();
+    for (let listener = listeners.first; listener; listener = listeners.first) {
+      listener.end();
+      listener.onAbort();
     }
   };
   sharedListeners.set(signal, { listeners, onAbort });

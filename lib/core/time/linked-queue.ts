@@ -27,7 +27,6 @@ export class LinkedQueue<T extends Linked<T>> {
     this.#last = item;
   }
 
-  /** Removes an item, if it is in this queue. */
   delete(item: T): void {
     if (item.queue !== this) return;
     const { before, after } = item;

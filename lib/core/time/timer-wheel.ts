@@ -6,19 +6,15 @@ import type { Clock, Timer } from './timers.js';
 /** Maximum number of callbacks in one iteration of the event loop, so that other work is not delayed. */
 const MAX_PER_ITERATION = 250;
 
-/**
- * Pause between two such iterations, so that answers are read. With 100,000 locks it makes requests a third cheaper.
- */
+/** Time between two such iterations in which answers are read. With 100,000 locks it makes requests a third cheaper. */
 const PAUSE_MS = 1;
 
-/** Maximum number of grid points at which an empty one is kept, because a new timer often needs it again. */
+/** Number of grid points up to which empty ones are kept, because a new timer often needs one again. */
 const MAX_KEPT_POINTS = 64;
 
 const wheels = new WeakMap<Clock, TimerWheel>();
 
-/** @internal Timers that fire at the same time of the grid. */
 class GridPoint extends LinkedQueue<WheelTimer> {
-  /** Timer of the clock that runs all timers of the grid point. */
   clockTimer: Timer | undefined;
 
   constructor(readonly time: number) {
@@ -27,15 +23,14 @@ class GridPoint extends LinkedQueue<WheelTimer> {
 }
 
 /**
- * Runs callbacks at the times of a coarse grid. All callbacks of one grid point share a timer and run together, so that
- * their requests can be sent as one batch. They do not keep the process alive.
+ * Runs callbacks at the times of a coarse grid. All callbacks of a grid point run together, so that their requests can
+ * be sent as one batch. They do not keep the process alive.
  */
 export class TimerWheel {
   readonly #gridPoints = new Map<number, GridPoint>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** Returns the wheel that all users of a clock share. */
   static of(clock: Clock): TimerWheel {
     const existing = wheels.get(clock);
     if (existing) return existing;
@@ -44,7 +39,6 @@ export class TimerWheel {
     return wheel;
   }
 
-  /** @internal */
   gridPointAt(time: number): GridPoint {
     return this.#gridPoints.get(time) ?? this.#createGridPoint(time);
   }
@@ -68,7 +62,6 @@ export class TimerWheel {
   }
 }
 
-/** Runs the timers of a grid point, some in each iteration of the event loop. */
 function runInIterations(point: GridPoint): void {
   for (let count = 0; count < MAX_PER_ITERATION; count += 1) {
     const timer = point.first;
@@ -78,13 +71,9 @@ function runInIterations(point: GridPoint): void {
   setTimeout(runInIterations, PAUSE_MS, point);
 }
 
-/** Timer for the times of a grid that can be set repeatedly. */
 export class WheelTimer implements Timer, Linked<WheelTimer> {
-  /** @internal */
   before: WheelTimer | undefined;
-  /** @internal */
   after: WheelTimer | undefined;
-  /** @internal */
   queue: GridPoint | undefined;
 
   constructor(
@@ -92,12 +81,10 @@ export class WheelTimer implements Timer, Linked<WheelTimer> {
     private readonly callback: () => void,
   ) {}
 
-  /** Sets the timer to the last grid point that is not later than `time`. */
   setAtOrBefore(time: number, gridMs: number): void {
     this.#setAt(Math.floor(time / gridMs) * gridMs);
   }
 
-  /** Sets the timer to the first grid point that is not earlier than `time`. */
   setAtOrAfter(time: number, gridMs: number): void {
     const pointTime = Math.ceil(time / gridMs) * gridMs;
     // A point that rounding has put before `time` would fire again and again.
@@ -110,7 +97,6 @@ export class WheelTimer implements Timer, Linked<WheelTimer> {
     if (point && !point.first) this.wheel.onEmpty(point);
   }
 
-  /** @internal Called by the wheel when the grid point's time has come. */
   run(): void {
     this.cancel();
     this.callback();

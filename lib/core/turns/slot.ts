@@ -1,13 +1,10 @@
 import { claimOfOptions, EXCLUSIVE, ownerSuffixOf } from '../contract/claim.js';
 import type { ResolvedOptions } from '../options/lock-options.js';
 
-/** Lone surrogate between the key and the claim. No key contains one, because keys are well-formed. */
+/** Lone surrogate, which no key contains, because keys are well-formed. */
 const CLAIM_SEPARATOR = '\ud800';
 
-/**
- * Returns the name of a slot, which is the group of callers with the same key and the same claim. They take turns, and
- * can hand a lease to each other. The slot of exclusive callers has the key as its name.
- */
+/** Returns a name for all callers with the same key and claim. For exclusive callers it is the key. */
 export function slotOf(key: string, options: ResolvedOptions): string {
   const suffix = ownerSuffixOf(options);
   return suffix === '' ? key : key + CLAIM_SEPARATOR + suffix;
@@ -19,10 +16,9 @@ export function maxTurnsOf(options: ResolvedOptions): number {
   return claim.limit === EXCLUSIVE.limit ? 1 : Math.floor(claim.limit / claim.permits);
 }
 
-/** Returns whether both callers would send the same request to the backend. */
 export function haveSameRequest(
-  one: ResolvedOptions | undefined,
+  options: ResolvedOptions | undefined,
   { ttlMs, lockDelayMs, minHoldMs }: ResolvedOptions,
 ): boolean {
-  return one?.ttlMs === ttlMs && one.lockDelayMs === lockDelayMs && one.minHoldMs === minHoldMs;
+  return options?.ttlMs === ttlMs && options.lockDelayMs === lockDelayMs && options.minHoldMs === minHoldMs;
 }

@@ -3,7 +3,6 @@ import type { ResolvedOptions } from '../options/lock-options.js';
 import type { Deadline } from '../time/deadline.js';
 import type { Timer } from '../time/timers.js';
 
-/** Caller that waits for a turn, until its deadline or the abort of its signal. */
 export class Waiter<Handover> {
   readonly #timer: Timer;
   readonly #abortListener: AbortListener | undefined;

@@ -1,10 +1,12 @@
 const NAME_PATTERN = /^\s*(?:\.\.\.)?\s*(?<name>[\p{ID_Start}$_][\p{ID_Continue}$]*)/u;
 
 export interface ArgumentNames {
-  /** Names by position, without a rest parameter. `undefined`: the name is doubtful, or the argument is destructured. */
+  /**
+   * Names by position, without a rest parameter. `undefined` for a destructured argument, or where a minifier may have
+   * made the name.
+   */
   readonly names: readonly (string | undefined)[];
   readonly hasRestParameter: boolean;
-  /** Names that may come from a minifier. */
   readonly possiblyMinifiedNames: ReadonlySet<string>;
   readonly looksMinified: boolean;
 }
@@ -16,8 +18,8 @@ const AWAITER_PATTERN = /\b__awaiter\(this, arguments, void 0, function\*? ?(?=\
 const MAX_MINIFIED_LENGTH = 3;
 
 /**
- * Reads the names of a function's arguments from its source. The compilers that Nest is used with keep them. A minifier
- * replaces them, perhaps with names of other arguments. The result leaves out names that may come from a minifier.
+ * Reads the names of a function's arguments from its source. Leaves out names that a minifier may have made, which may
+ * be the names of other arguments.
  * @param keepsNames tells whether the build keeps names although it removes spaces; called only for such a source
  */
 export function readArgumentNames(source: string, keepsNames: () => boolean = () => false): ArgumentNames {
@@ -51,19 +53,13 @@ function getParameterName(text: string): string | undefined {
   return NAME_PATTERN.exec(text)?.groups?.['name'];
 }
 
-/**
- * Returns the source from the list of parameters on. An asynchronous method with default values, compiled for ES2015, has
- * this list on the generator in its body.
- */
+/** An asynchronous method with default values, compiled for ES2015, has its parameters on the generator in its body. */
 function skipToParameters(source: string): string {
-  const call = AWAITER_PATTERN.exec(source);
-  return call ? source.slice(call.index + call[0].length) : source;
+  const awaiterCall = AWAITER_PATTERN.exec(source);
+  return awaiterCall ? source.slice(awaiterCall.index + awaiterCall[0].length) : source;
 }
 
-/**
- * Returns the text of each parameter. The source is dense when no space follows the list: every compiler prints one there,
- * unless it minifies.
- */
+/** The source is dense when no space follows the parameters: every compiler prints one there, unless it minifies. */
 function splitParameters(source: string): { readonly parameters: readonly string[]; readonly isDense: boolean } {
   const parameters: string[] = [];
   let depth = 0;
@@ -118,7 +114,6 @@ function blankLiteralsFrom(
   return { code, end: index };
 }
 
-/** Returns the end of the literal that begins at `index`, if one does. */
 function findLiteralEnd(source: string, index: number, codeBefore: string): number | undefined {
   switch (source.charAt(index)) {
     case "'":
@@ -144,7 +139,6 @@ function findTemplateEnd(source: string, start: number): number {
   return index + 1;
 }
 
-/** Returns the end of the match that begins at `index`, if there is one. `stickyPattern` has the flag `y`. */
 function findMatchEnd(stickyPattern: RegExp, source: string, index: number): number | undefined {
   stickyPattern.lastIndex = index;
   return stickyPattern.test(source) ? stickyPattern.lastIndex : undefined;

@@ -6,9 +6,8 @@ const TYPESCRIPT_FILE_PATTERN = /\.[cm]?tsx?(?:[?#].*)?$/u;
 const MAX_STACK_FRAMES = 50;
 
 /**
- * Returns whether the file of the class that is being decorated was compiled while it was loaded, as by tsx. The runtime
- * then names the TypeScript file. A compiler of this kind keeps the names of arguments. Source maps do not change the file
- * names that this function reads.
+ * Returns whether a loader such as tsx compiled the class that is being decorated: the stack then names a TypeScript
+ * file. Such loaders keep the names of arguments. Source maps do not change the file names that this function reads.
  */
 export function isDecoratedInTypeScript(): boolean {
   const [thisFile = '', ...callingFiles] = readStackFiles();
@@ -20,7 +19,6 @@ export function isDecoratedInTypeScript(): boolean {
   return decoratingFile !== undefined && TYPESCRIPT_FILE_PATTERN.test(decoratingFile);
 }
 
-/** Returns the files of the calls on the stack, the last call first. */
 function readStackFiles(): readonly string[] {
   const { stackTraceLimit } = Error;
   const prepareStackTrace: unknown = Reflect.get(Error, 'prepareStackTrace');

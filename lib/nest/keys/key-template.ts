@@ -9,7 +9,7 @@ const PATH_PATTERN_SOURCE = String.raw`[\p{ID_Start}$_][\p{ID_Continue}$]*(?:\.[
  * placeholders.
  */
 const TOKEN_PATTERN = new RegExp(
-  String.raw`\\(?<escaped>[\\:])|:\{(?<braced>[^}]*)\}|:(?<bare>${PATH_PATTERN_SOURCE}(?<!_))`,
+  String.raw`\\(?<escapedChar>[\\:])|:\{(?<bracedPath>[^}]*)\}|:(?<barePath>${PATH_PATTERN_SOURCE}(?<!_))`,
   'gu',
 );
 const PATH_PATTERN = new RegExp(`^${PATH_PATTERN_SOURCE}$`, 'u');
@@ -19,9 +19,7 @@ const PATH_PATTERN = new RegExp(`^${PATH_PATTERN_SOURCE}$`, 'u');
  * `:{id}st`. `\\:` stands for a colon, `\\\\` for a backslash. A colon that no name follows stands for itself.
  */
 export interface KeyTemplate {
-  /** Template as it is written in the decorator. */
   readonly source: string;
-  /** Text before the first placeholder. */
   readonly textBefore: string;
   readonly placeholders: readonly { readonly path: PlaceholderPath; readonly textAfter: string }[];
 }
@@ -38,12 +36,12 @@ export function parseTemplate(source: string): KeyTemplate {
   };
   let matchEnd = 0;
   for (const match of source.matchAll(TOKEN_PATTERN)) {
-    const { escaped, braced, bare = '' } = match.groups ?? {};
-    appendText(source.slice(matchEnd, match.index) + (escaped ?? ''));
+    const { escapedChar, bracedPath, barePath = '' } = match.groups ?? {};
+    appendText(source.slice(matchEnd, match.index) + (escapedChar ?? ''));
     matchEnd = match.index + match[0].length;
-    if (escaped !== undefined) continue;
+    if (escapedChar !== undefined) continue;
     textsAfter.push('');
-    paths.push(parsePath(braced ?? bare, source));
+    paths.push(parsePath(bracedPath ?? barePath, source));
   }
   appendText(source.slice(matchEnd));
   // The text after a placeholder marks the end of its value, which may contain `%` escapes.

@@ -17,21 +17,18 @@ import { markAsClientError } from '../requests/lock-answers.js';
 import { isObject } from '../../decorators/is-object.js';
 
 export type KeyFunction<Args extends unknown[] = never[]> = (...args: Args) => string | readonly WantedKey[];
-/** Key, keys or key function, as `@Locked` takes them. */
 export type KeySource = string | readonly WantedKey[] | KeyFunction;
 
-/** Makes a key from the arguments of a call and the context of the request that the call handles. */
 type KeyRenderer<Key> = (...input: Parameters<ValueReader>) => Key;
 
-/** Maximum length of one value, checked before the value is encoded. It is longer than any key may be. */
+/** Maximum length of a value before it is encoded; no key may be longer. */
 const MAX_VALUE_LENGTH = 4096;
 /** Pattern of text that needs no percent-encoding. It has none of the separators `_ : / | #`. */
 const PLAIN_TEXT_PATTERN = /^[\p{L}\p{M}\p{N}.@-]*$/u;
 
-/** Makes the keys for the calls of one method, from the templates or the key function of `@Locked`. */
 export class LockedKeys {
   readonly #makeKeys: (instance: object, ...input: Parameters<ValueReader>) => readonly WantedKey[];
-  /** Templates of the keys; empty where a function makes the keys. */
+  /** Empty where a function makes the keys. */
   readonly templates: readonly KeyTemplate[] = [];
   readonly #resolver: PlaceholderResolver;
   readonly #declaredKeys: readonly WantedKey[] = [];
@@ -57,7 +54,6 @@ export class LockedKeys {
   }
 
   /**
-   * Returns the keys of one call, in the order of their templates.
    * @param context the context of the request that the call handles itself
    * @throws LockConfigurationError with the option `key`; anything that a key function throws
    */
@@ -76,7 +72,7 @@ export class LockedKeys {
     if (this.#declaredKeys.some(isKeyClaim)) resolveKeys(this.#declaredKeys, options, resolveOptions);
   }
 
-  /** Whether the method has several templates. A key function may return several keys all the same. */
+  /** `false` with a key function, which may return several keys all the same. */
   get hasSeveralTemplates(): boolean {
     return this.templates.length > 1;
   }
@@ -89,10 +85,7 @@ export class LockedKeys {
   }
 }
 
-/**
- * Returns a function that makes the template's key for a call. The function throws a `LockConfigurationError` with the
- * option `key` that names the placeholder without a usable value.
- */
+/** The returned function throws a `LockConfigurationError` that names the placeholder without a usable value. */
 export function compileTemplate(
   { source, textBefore, placeholders }: KeyTemplate,
   methodLabel: string,
@@ -184,7 +177,6 @@ function toValidKeys(result: unknown): readonly WantedKey[] {
   });
 }
 
-/** Returns whether the value is a claim of a key. The core checks its other fields. */
 function isKeyClaim(value: unknown): value is KeyClaim {
   return isObject(value) && 'key' in value;
 }

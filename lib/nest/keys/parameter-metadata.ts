@@ -2,7 +2,6 @@ import 'reflect-metadata';
 import { LockConfigurationError } from '../../core/index.js';
 import type { Declaration } from '../../decorators/declaration.js';
 
-/** Positions of a method's parameters that have a decorator of this library. */
 export interface ParameterMetadata {
   /** Positions of parameters with `@LockKey`, by the name for the key. */
   readonly keyPositions: ReadonlyMap<string, number>;
@@ -13,7 +12,7 @@ export interface ParameterMetadata {
 const METADATA_KEY = Symbol.for('nestjs-distributed-lock/parameters of @Locked');
 const NO_METADATA: ParameterMetadata = { keyPositions: new Map(), lockPositions: new Set() };
 
-/** Returns the metadata of the method that `target` itself declares. A method that overrides it inherits none. */
+/** Reads only what `target` itself declares: a method that overrides another one inherits no metadata. */
 export function getParameterMetadata({ target, name }: Declaration): ParameterMetadata {
   const metadata: ParameterMetadata | undefined = Reflect.getOwnMetadata(METADATA_KEY, target, name);
   return metadata ?? NO_METADATA;

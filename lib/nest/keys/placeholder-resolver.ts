@@ -17,31 +17,18 @@ import { getParameterMetadata } from './parameter-metadata.js';
 import { isObject } from '../../decorators/is-object.js';
 import { hasProperty, joinWildcard, readPath, readRequestValue, REQUEST_PARTS } from '../requests/request-values.js';
 
-/** Reads a placeholder's value from the arguments of a call, or from the context of the request that the call handles. */
 export type ValueReader = (args: readonly unknown[], context: ExecutionContext | undefined) => unknown;
 
 /** Types that the compiler writes for interfaces, unions and promises: the value may be anything. */
 const UNKNOWN_TYPES: ReadonlySet<unknown> = new Set([Object, Promise, Function]);
-/** Types of values that can stand in a key as they are. */
 const PLAIN_TYPES: ReadonlySet<unknown> = new Set([String, Number, Boolean, BigInt, Symbol]);
 
-/**
- * Finds the values of placeholders by name. The first of these with the name counts:
- *
- * - a `@LockKey('id')`
- * - a decorated parameter, such as `@Param('id')`
- * - an argument
- * - a property of the only argument that is an object
- * - a part of the request that the method handles
- */
+/** Finds the values of placeholders by name, in the order that the comment of `Locked` lists. */
 export class PlaceholderResolver {
-  /** Positions of arguments by name; `ambiguous` where two parameters have the name. */
   readonly #positions: ReadonlyMap<string, number | 'ambiguous'>;
   readonly #argumentNames: ArgumentNames;
-  /** Positions of parameters that get the lock, which is never a value of a key. */
   readonly #lockPositions: ReadonlySet<number>;
-  /** Positions of parameters with `@Param`. */
-  readonly #routePositions: ReadonlySet<number>;
+  readonly #routeParameterPositions: ReadonlySet<number>;
   readonly #parameterTypes: readonly unknown[] | undefined;
 
   constructor(
@@ -57,7 +44,7 @@ export class PlaceholderResolver {
     const buildKeepsNames = (): boolean => showsThatBuildKeepsNames(classSource) || isDecoratedInTypeScript();
     this.#argumentNames = readArgumentNames(Function.prototype.toString.call(innermostMethod), buildKeepsNames);
     this.#lockPositions = lockPositions;
-    this.#routePositions = getRouteParameterPositions(declaration);
+    this.#routeParameterPositions = getRouteParameterPositions(declaration);
     this.#parameterTypes = getParameterTypes(declaration);
     const argumentPositions = this.#argumentNames.names.flatMap((name, index): [string, number][] =>
       name ? [[name, index]] : [],
@@ -72,7 +59,7 @@ export class PlaceholderResolver {
   getValueSource([head, ...rest]: PlaceholderPath): number | ValueReader {
     const position = this.#positions.get(head);
     if (typeof position === 'number') {
-      if (this.#routePositions.has(position)) return (args) => joinWildcard(readPath(args[position], rest));
+      if (this.#routeParameterPositions.has(position)) return (args) => joinWildcard(readPath(args[position], rest));
       return rest.length === 0 ? position : (args) => readPath(args[position], rest);
     }
     return (args, context) => {
@@ -91,7 +78,9 @@ export class PlaceholderResolver {
   ): void {
     const position = this.#positions.get(head);
     if (position === 'ambiguous') {
-      throw this.#keyError(`two parameters are called "${head}"; name the one that is meant by @LockKey('${head}')`);
+      throw this.#createKeyError(
+        `two parameters are called "${head}"; name the one that is meant by @LockKey('${head}')`,
+      );
     }
     if (position !== undefined) {
       if (rest.length === 0) this.#assertPlainType(head, position);
@@ -100,7 +89,7 @@ export class PlaceholderResolver {
     if (REQUEST_PARTS.has(head) && rest.length > 0 && mayBeHandler(method)) return;
     if (rest.length === 0 && routeHasParameter(method, classRef, head, routePrefixes)) return;
     if (!this.#mayBeMinified(head) && (isMessageHandler(method) || this.#mayHaveObjectArgument())) return;
-    throw this.#keyError(
+    throw this.#createKeyError(
       `:${[head, ...rest].join('.')} is a placeholder, and there is no @LockKey('${head}'), no parameter, argument or ` +
         `route parameter of that name. ${this.#getAdvice(head)}`,
     );
@@ -110,16 +99,15 @@ export class PlaceholderResolver {
   #assertPlainType(name: string, position: number): void {
     const type = this.#parameterTypes?.[position];
     if (typeof type !== 'function' || UNKNOWN_TYPES.has(type) || PLAIN_TYPES.has(type)) return;
-    if (this.#routePositions.has(position) && type === Array) return;
+    if (this.#routeParameterPositions.has(position) && type === Array) return;
     const prototype: unknown = type.prototype;
     if (isObject(prototype) && 'toJSON' in prototype) return;
     const typeLabel = type === Array ? 'an array' : `a ${type.name}`;
-    throw this.#keyError(
+    throw this.#createKeyError(
       `:${name} is ${typeLabel}, which names no lock. Name one of its properties, as in :${name}.id`,
     );
   }
 
-  /** Returns whether a minifier may have renamed the argument of this name. */
   #mayBeMinified(name: string): boolean {
     const { possiblyMinifiedNames, looksMinified } = this.#argumentNames;
     return possiblyMinifiedNames.has(name) || (looksMinified && !this.#parameterTypes);
@@ -133,28 +121,28 @@ export class PlaceholderResolver {
     return `For a plain colon write "\\\\:${name}", before other letters ":{name}"`;
   }
 
-  #keyError(reason: string): LockConfigurationError {
+  #createKeyError(reason: string): LockConfigurationError {
     return new LockConfigurationError(`${this.methodLabel}: ${reason}`, 'key');
   }
 
-  /** Returns the only declared argument that is an object. Nest passes further ones: the response, a context. */
+  /** Nest passes more arguments than the method declares, such as the response or a context. */
   #findOnlyObject(args: readonly unknown[]): object | undefined {
-    const count = this.#argumentNames.hasRestParameter ? args.length : this.#declaredCount;
+    const count = this.#argumentNames.hasRestParameter ? args.length : this.#declaredArgumentCount;
     const objects = args.slice(0, count).filter((arg, index) => isObject(arg) && !this.#lockPositions.has(index));
     const [object] = objects;
     return objects.length === 1 && isObject(object) ? object : undefined;
   }
 
   #mayHaveObjectArgument(): boolean {
-    const positions = Array.from({ length: this.#declaredCount }, (_, index) => index);
+    const positions = Array.from({ length: this.#declaredArgumentCount }, (_, index) => index);
     return (
       this.#argumentNames.hasRestParameter ||
       positions.some((index) => !this.#lockPositions.has(index) && !PLAIN_TYPES.has(this.#parameterTypes?.[index]))
     );
   }
 
-  /** Number of arguments that the method declares. A rest parameter counts only where the compiler wrote types. */
-  get #declaredCount(): number {
+  /** A rest parameter counts only where the compiler wrote types. */
+  get #declaredArgumentCount(): number {
     return Math.max(this.#argumentNames.names.length, this.#parameterTypes?.length ?? 0);
   }
 }

@@ -12,13 +12,11 @@ export interface LeadsOptions extends Omit<LeadOptions, 'signal'> {
   backend?: string;
 }
 
-/** Method that runs while its process leads. */
 export interface LeadsMethod {
   readonly declaration: Declaration;
   readonly key: string;
   readonly backend: string;
   readonly options: LeadOptions;
-  /** Property in which an instance has its `LockService`. */
   readonly serviceProperty: symbol;
 }
 
@@ -55,7 +53,7 @@ export function Leads(keyOrOptions: string | LeadsOptions) {
   };
 }
 
-/** Returns the methods with `@Leads` that the class of `prototype` declares or inherits. An override replaces its original. */
+/** Returns the methods with `@Leads` that the class of `prototype` declares or inherits, without overridden ones. */
 export function getLeadsMethods(prototype: object): readonly LeadsMethod[] {
   const methods: unknown = Reflect.getMetadata(METADATA_KEY, prototype);
   const declaredMethods: readonly LeadsMethod[] = Array.isArray(methods) ? methods : [];
@@ -63,7 +61,7 @@ export function getLeadsMethods(prototype: object): readonly LeadsMethod[] {
 }
 
 /**
- * Parses the key as `@Locked` does, where `:name` is a placeholder and an escaped colon is text. Refuses placeholders.
+ * @throws LockConfigurationError when the key is invalid or has placeholders; an escaped colon is text, as in `@Locked`
  */
 function parseKey(key: unknown, label: string): string {
   if (typeof key !== 'string') throw new LockConfigurationError(`the key of @Leads ${label} must be a string`, 'key');

@@ -11,13 +11,9 @@ import { isObject } from '../../decorators/is-object.js';
 
 type ProviderWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-/**
- * Starts a leadership for every method with `@Leads` once the application has started, or has loaded a lazy module. Ends
- * all leaderships when the application begins to shut down.
- */
 @Injectable()
 export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy, ModuleExplorer {
-  /** Instances whose leaderships have not started yet, with their methods. */
+  /** Methods whose leaderships have not started yet, by instance. */
   readonly #pendingMethods = new Map<object, readonly LeadsMethod[]>();
   #isStarted = false;
   readonly #leaderships: Leadership[] = [];
@@ -67,14 +63,14 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
     const prototype: unknown = isNotMetatype ? instance : typeof metatype === 'function' && metatype.prototype;
     const methods = isObject(prototype) ? getLeadsMethods(prototype) : [];
     for (const { declaration } of methods) {
-      const methodError = (reason: string): Error =>
+      const createMethodError = (reason: string): Error =>
         new LockConfigurationError(`@Leads ${labelOf(declaration)} ${reason}`, 'method');
       if (isTransient || !wrapper.isDependencyTreeStatic()) {
-        throw methodError('needs a provider that exists once, and is neither transient nor made for a request');
+        throw createMethodError('needs a provider that exists once, and is neither transient nor made for a request');
       }
       const lockedMethods = isObject(prototype) ? getLockedMethods(prototype) : [];
       if (lockedMethods.some((method) => method.declaration.name === declaration.name)) {
-        throw methodError('has @Locked, too: its term is a lock already');
+        throw createMethodError('has @Locked, too: its term is a lock already');
       }
     }
     if (methods.length > 0 && isObject(instance)) this.#pendingMethods.set(instance, methods);

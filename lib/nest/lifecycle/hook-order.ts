@@ -6,16 +6,15 @@ import { IS_NEST_10 } from '../nest-10.js';
  * Distance from the root module that makes a module the first to end. Nest starts modules in the order of their distances,
  * the greatest first. Nest 10 ends them in the same order, later versions in the reverse order.
  */
-const FIRST_TO_END = IS_NEST_10 ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
+const FIRST_TO_END_DISTANCE = IS_NEST_10 ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
 
-/** Has Nest end the modules with this provider after all others. */
 export function endLast(modules: ModulesContainer, token: symbol): void {
-  setDistance(modules, token, -FIRST_TO_END);
+  setDistance(modules, token, -FIRST_TO_END_DISTANCE);
 }
 
-/** Has Nest end the modules with this provider before all others. From Nest 11 on, they also start after all others. */
+/** From Nest 11 on, modules that end first also start after all others. */
 export function endFirst(modules: ModulesContainer, token: Type): void {
-  setDistance(modules, token, FIRST_TO_END);
+  setDistance(modules, token, FIRST_TO_END_DISTANCE);
 }
 
 function setDistance(modules: ModulesContainer, token: symbol | Type, distance: number): void {

@@ -2,7 +2,6 @@ import { type LazyModuleLoader, ModuleRef, type ModulesContainer } from '@nestjs
 
 type NestModule = ModulesContainer extends Map<string, infer Value> ? Value : never;
 
-/** Explorer that looks at the providers of lazy modules. */
 export interface ModuleExplorer {
   /** @throws LockConfigurationError */
   explore(module: NestModule): Promise<void>;
@@ -15,8 +14,8 @@ export interface ModuleExplorer {
 const explorersByLoader = new WeakMap<LazyModuleLoader, Map<Function, ModuleExplorer>>();
 
 /**
- * Has `explorer` explore each lazy module, and the modules that it imports, before `load` resolves: Nest calls no hooks of
- * lazy modules. An error of the explorer rejects `load`. The next load of the module calls the explorer again.
+ * Has `explorer` explore each lazy module and its imports before `load` resolves, because Nest calls no hooks of lazy
+ * modules. An error rejects `load`; the next load of the module calls the explorer again.
  */
 export function exploreLazyModules(
   loader: LazyModuleLoader,
@@ -26,22 +25,22 @@ export function exploreLazyModules(
   const explorers = explorersByLoader.get(loader) ?? new Map<Function, ModuleExplorer>();
   if (explorers.has(explorer.constructor)) return;
   explorersByLoader.set(loader, explorers.set(explorer.constructor, explorer));
-  /** Explorations that have begun. The modules of the start count as explored: their hooks explore them. */
+  /** Modules of the start count as explored, because Nest calls the hooks of their explorers. */
   const explorations = new WeakMap<NestModule, Promise<void>>();
   for (const module of modules.values()) explorations.set(module, Promise.resolve());
-  const explore = (module: NestModule): Promise<void> =>
+  const startExploration = (module: NestModule): Promise<void> =>
     explorer.explore(module).catch((error: unknown) => {
       explorations.delete(module);
       throw error;
     });
-  const load = loader.load.bind(loader);
+  const originalLoad = loader.load.bind(loader);
   loader.load = async (...args) => {
-    const moduleRef = await load(...args);
+    const moduleRef = await originalLoad(...args);
     const module = Array.from(modules.values()).find(
       (candidate) => candidate.getProviderByKey(ModuleRef)?.instance === moduleRef,
     );
     for (const loadedModule of module ? collectImports(module) : []) {
-      const exploration = explorations.get(loadedModule) ?? explore(loadedModule);
+      const exploration = explorations.get(loadedModule) ?? startExploration(loadedModule);
       explorations.set(loadedModule, exploration);
       await exploration;
     }
@@ -49,10 +48,9 @@ export function exploreLazyModules(
   };
 }
 
-/** Adds the module, and all modules that it imports directly or indirectly, to `visited`. */
 function collectImports(module: NestModule, visited = new Set<NestModule>()): Set<NestModule> {
   if (visited.has(module)) return visited;
   visited.add(module);
-  for (const imported of module.imports) collectImports(imported, visited);
+  for (const importedModule of module.imports) collectImports(importedModule, visited);
   return visited;
 }

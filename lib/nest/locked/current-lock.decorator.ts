@@ -2,8 +2,8 @@ import type { LockHandle } from '../../core/index.js';
 import { addParameterMetadata } from '../keys/parameter-metadata.js';
 
 /**
- * Type `number` where the parameter can be a `LockHandle`; else a message, which the compiler prints. It is `number` for a
- * private method, too: the compiler does not show its parameters.
+ * Type `number` where the parameter can be a `LockHandle`; else a message, which the compiler prints. Private methods
+ * get `number`, because `keyof` leaves them out.
  */
 type TakesLock<Target, Name, Index extends number> = Name extends keyof Target
   ? Target[Name] extends (...args: infer Args) => unknown

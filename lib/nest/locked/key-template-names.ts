@@ -4,13 +4,12 @@ import type { KeyTemplate } from '../keys/key-template.js';
 import { getLockedMethods } from './locked-methods.js';
 import { isObject } from '../../decorators/is-object.js';
 
-/** Pattern of an encoded value in a key: see `encodeValue` in `locked-keys.ts`. */
+/** Pattern of every result of `encodeValue` in `locked-keys.ts`. */
 const VALUE_PATTERN_SOURCE = String.raw`[\p{L}\p{M}\p{N}.@%-]+`;
 
 /** Pattern of a key of two words or more; its group is the first word and the separator after it. */
 const FIRST_WORD_PATTERN = /^([^\p{L}\p{N}]*[\p{L}\p{N}*]+[^\p{L}\p{N}*]).*$/su;
 
-/** Names keys by their templates. Metrics and tables need few names, and there are many keys. */
 export class KeyTemplateNames {
   readonly #templates: readonly { readonly name: string; readonly pattern: RegExp }[];
 
@@ -22,7 +21,6 @@ export class KeyTemplateNames {
       .map((template) => ({ name: template.source, pattern: createTemplatePattern(template) }));
   }
 
-  /** Returns the names by the templates of all methods with `@Locked` in the application. */
   static of(discovery: DiscoveryService): KeyTemplateNames {
     const instances = [...discovery.getControllers(), ...discovery.getProviders()].map(({ instance }) => instance);
     return new KeyTemplateNames(
@@ -32,31 +30,27 @@ export class KeyTemplateNames {
     );
   }
 
-  /** Templates, as they are written in `@Locked`. */
   get templates(): ReadonlySet<string> {
     return new Set(this.#templates.map(({ name }) => name));
   }
 
   /**
-   * Returns the template of a key. The name of a key without a template has `*` for each number.
+   * Returns the template of a key, or the key with `*` for each number when no template can have made it.
    * @param key without the namespace
    */
   nameOf(key: string): string {
     return this.templateOf(key) ?? keyClass(key);
   }
 
-  /**
-   * Returns the template of a key, or `undefined` when no template can have made it.
-   * @param key without the namespace
-   */
+  /** @param key without the namespace */
   templateOf(key: string): string | undefined {
     return this.#templates.find(({ pattern }) => pattern.test(key))?.name;
   }
 }
 
 /**
- * Returns a name for a key without a template: its first word, and `*` for all that follows. Numbers in the first word are
- * `*`, too. The name shows no values of keys, because metrics and traces leave the application.
+ * Returns the first word of a key, with `*` for its numbers and for all that follows. The name shows no values of keys,
+ * because metrics and traces leave the application.
  */
 export function getFirstWordName(key: string): string {
   return keyClass(key).replace(FIRST_WORD_PATTERN, '$1*');

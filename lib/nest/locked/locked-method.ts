@@ -25,10 +25,8 @@ import { isObject } from '../../decorators/is-object.js';
 import { currentRequest, getHandledContext } from '../requests/request-scope.js';
 import { followLockedResult } from '../results/locked-result.js';
 
-/** Work that runs while the caller holds `locks`. */
 type LockedWork<T> = (locks: readonly LockHandle[]) => Promise<T>;
 
-/** Locks that one call takes, and the service that it takes them from. */
 interface LockRequest {
   readonly service: LockService;
   readonly keys: readonly WantedKey[];
@@ -40,17 +38,14 @@ interface MethodCall {
   readonly writesResponse: boolean;
 }
 
-/** Method with `@Locked`: takes the locks for each call, and runs the original method under them. */
 export class LockedMethod {
   readonly label: string;
   readonly backend: string;
-  /** Function that replaces the original method. */
   readonly wrapper: Lockable;
-  /** Work of another decorator, such as `@Fenced`, which begins after the lock is taken and calls the method itself. */
+  /** Step that another decorator, such as `@Fenced`, adds. It runs under the lock and calls the method itself. */
   step: MethodStep | undefined;
   readonly #keys: LockedKeys;
   readonly #acquireOptions: AcquireOptions;
-  /** Options with the defaults of each service, resolved once at the start instead of at each call. */
   readonly #resolvedOptions = new WeakMap<LockService, AcquireOptions>();
   readonly #onBusy: NonNullable<LockedOptions['onBusy']>;
   readonly #outlivesClient: boolean;
@@ -85,7 +80,7 @@ export class LockedMethod {
     };
   }
 
-  /** Templates of the method's keys; empty where a function makes the keys. */
+  /** Empty where a function makes the keys. */
   get templates(): readonly KeyTemplate[] {
     return this.#keys.templates;
   }
@@ -104,7 +99,7 @@ export class LockedMethod {
     this.step?.validate(method, classRef, this.#keys);
   }
 
-  /** Takes the locks and calls the method. An error before the call rejects the promise, or fails the Observable. */
+  /** An error before the call rejects the promise, or fails the Observable. */
   #callLocked(instance: unknown, args: readonly unknown[]): Promise<unknown> | Observable<unknown> {
     const isStreaming = this.#isStreaming(isObject(instance) && Reflect.get(instance, this.declaration.name));
     try {
@@ -126,7 +121,6 @@ export class LockedMethod {
     }
   }
 
-  /** Returns an Observable that takes the locks when it is subscribed to, and holds them until it ends. */
   #streamLocked(
     request: LockRequest,
     args: readonly unknown[],
@@ -149,15 +143,15 @@ export class LockedMethod {
     return new Promise((resolve, reject) => {
       const whenReleased = (): Promise<unknown> => lockedRun;
       const callAndFollow: LockedWork<unknown> = async (locks) => {
-        const returned = await callMethod(locks);
-        const result = followLockedResult(returned, {
+        const returnedValue = await callMethod(locks);
+        const result = followLockedResult(returnedValue, {
           label: this.label,
           locks,
           whenReleased,
           writesResponse,
           outlivesRequest: this.#outlivesClient,
         });
-        if (!result) return returned;
+        if (!result) return returnedValue;
         if (this.step) {
           const error = this.step.configurationError('needs a method whose work ends with its promise', 'returns');
           result.cancel(error);
@@ -172,7 +166,6 @@ export class LockedMethod {
     });
   }
 
-  /** Returns whether calls of the method return an Observable that holds the locks until it ends. */
   #isStreaming(method: unknown): boolean {
     return this.#returnsObservable || (typeof method === 'function' && isEventStream(method));
   }
@@ -187,7 +180,6 @@ export class LockedMethod {
     return typeof this.#onBusy === 'function' ? this.#onBusy({ error, args }) : undefined;
   }
 
-  /** Runs the work under the locks. Returns the busy result when a lock stays held, unless `onBusy` is `throw`. */
   async #runLocked<T>(
     { service, keys }: LockRequest,
     work: LockedWork<T>,
@@ -240,7 +232,6 @@ export class LockedMethod {
     return new LockConfigurationError(`${this.label} is locked and has no LockService: ${reason}`, 'backend');
   }
 
-  /** Returns the arguments with the last lock in place of each parameter that has `@CurrentLock`. */
   #insertLock(args: readonly unknown[], locks: readonly LockHandle[]): readonly unknown[] {
     if (this.#lockPositions.size === 0) return args;
     const argsWithLock = [...args];

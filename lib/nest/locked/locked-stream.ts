@@ -15,8 +15,8 @@ import {
 import type { LockHandle } from '../../core/index.js';
 
 /**
- * Runs the work under the locks. Resolves to the Observable that ends the stream. It is an empty one after the work, or
- * has the values of `onBusy` where the work did not run.
+ * Runs the work under the locks. Resolves to the rest of the stream: empty after the work, or the values of `onBusy`
+ * where the work did not run.
  */
 export type RunLocked = (
   work: (locks: readonly LockHandle[]) => Promise<void>,
@@ -24,8 +24,8 @@ export type RunLocked = (
 ) => Promise<Observable<unknown>>;
 
 /**
- * Returns an Observable that takes the locks when it is subscribed to. It holds them until the method's Observable ends,
- * fails or is unsubscribed, and ends after the release. The loss of a lock fails it with `LockLostError`.
+ * Returns an Observable that takes the locks when it is subscribed to. It holds them until the Observable of the method
+ * ends, fails or is unsubscribed, and ends after the release. The loss of a lock fails it with `LockLostError`.
  */
 export function createLockedStream(
   runLocked: RunLocked,
@@ -45,7 +45,6 @@ export function createLockedStream(
   });
 }
 
-/** Returns an Observable of the result of `getResult`: an Observable, a promise of one, or a value. */
 export function toObservable(getResult: () => unknown): Observable<unknown> {
   return defer(() => {
     const result = getResult();

@@ -11,7 +11,6 @@ import type { LockedDecorator, LockedOptions, OnBusy } from './locked-types.js';
 import { setDeclaration } from '../method-metadata.js';
 import { MethodStep } from './method-step.js';
 
-/** Type of the implementation. The overloads of `Locked` have narrower types. */
 type UncheckedDecorator = (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => void;
 
 /**

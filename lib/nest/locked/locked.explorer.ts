@@ -16,19 +16,14 @@ import { assertOverridesLocked } from './unlocked.decorator.js';
 type ProviderWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /**
- * Instances that this class gave their services, because Nest injects nothing into them. A value may be a provider of
+ * Instances that this class gave their services, because Nest injects nothing into them. One value may be a provider of
  * several applications: the last application replaces its services.
  */
 const instancesWithSetServices = new WeakSet<object>();
 
-/**
- * Validates every locked method when the application starts or loads a lazy module: a key that can never be resolved fails
- * the start. Gives the service to instances that factories made, into which Nest injects no properties. Then starts the
- * services. A locked method of an instance that is no provider throws when it is called.
- */
 @Injectable()
 export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, ModuleExplorer {
-  /** Steps that are not started yet, with their providers: instances of one class may have different providers. */
+  /** Providers of each step that is not started yet. Instances of one class may have different providers. */
   readonly #pendingSteps = new Map<MethodStep, Set<unknown>>();
 
   constructor(
@@ -57,7 +52,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
   }
 
   /**
-   * Starts the steps and the services, now that every module is initialised and may have run its migrations.
+   * Runs after every `onModuleInit`, in which applications may run their migrations.
    * @throws LockConfigurationError
    */
   async onApplicationBootstrap(): Promise<void> {
@@ -95,17 +90,13 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
     this.#pendingSteps.set(step, (this.#pendingSteps.get(step) ?? new Set()).add(provider));
   }
 
-  /**
-   * Gives services to the instances of a value or a factory. Wraps a factory that runs for each request, so that each
-   * new instance gets them, too.
-   */
   #exploreInstances(wrapper: ProviderWrapper): void {
     this.#setServices(wrapper.instance);
     for (const transient of wrapper.getStaticTransientInstances()) this.#setServices(transient?.instance);
     const { metatype, isFactory, isTransient } = wrapper;
     const isSingleton = wrapper.isDependencyTreeStatic() && !isTransient;
     if (!isFactory || isSingleton || typeof metatype !== 'function') return;
-    // Nest calls the metatype of a factory for each instance.
+    // Nest calls the metatype of such a factory for each new instance, for example for each request.
     wrapper.metatype = async (...args: unknown[]): Promise<unknown> => {
       const instance: unknown = await Reflect.apply(metatype, undefined, args);
       this.#setServices(instance);
@@ -143,11 +134,11 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
   }
 
   /**
-   * Returns the service for a method of the instance. A service that Nest injected comes first, since a factory may return
-   * a provider of a module that has lock services of its own.
+   * A service that Nest injected comes first: a factory may return a provider of a module that has lock services of its
+   * own.
    */
   #findService(instance: object, { serviceProperty, backend, label }: LockedMethod): unknown {
-    // Nest finds the service by its token, so that a test can override it.
+    // The service is looked up by its token, so that a test can override it.
     const moduleService = this.services.get(backend) && this.moduleRef.get<LockService>(getLockServiceToken(backend));
     const service: unknown =
       this.#getInjectedProvider(instance, serviceProperty) ?? moduleService ?? Reflect.get(instance, serviceProperty);

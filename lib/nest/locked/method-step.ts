@@ -4,12 +4,9 @@ import { type Declaration, labelOf, type Method } from '../../decorators/declara
 import type { LockedStep } from '../../decorators/locked-step.js';
 import { LockedKeys } from '../keys/locked-keys.js';
 
-/** Runs the step with the locks of a call, and `work` inside the step. */
 export type StepRunner = <T>(locks: readonly LockHandle[], work: () => Promise<T>) => Promise<T>;
 
-/** Step of one locked method. Its resource is a template, as a key of `@Locked` is. */
 export class MethodStep {
-  /** Property in which an instance has the provider that the step needs. */
   readonly providerProperty: symbol;
   readonly #resourceKeys: LockedKeys;
 
@@ -34,14 +31,11 @@ export class MethodStep {
 
   /** @throws LockConfigurationError when the step can never work for instances of `classRef` */
   validate(method: object, classRef: object, lockKeys: { readonly hasSeveralTemplates: boolean }): void {
-    if (lockKeys.hasSeveralTemplates) throw this.#severalKeysError();
+    if (lockKeys.hasSeveralTemplates) throw this.#createSeveralKeysError();
     this.#resourceKeys.validate(method, classRef);
   }
 
-  /**
-   * Resolves the step's resource and provider for a call, before the call takes its lock.
-   * @throws LockConfigurationError the resource or the provider is missing
-   */
+  /** @throws LockConfigurationError when the resource or the provider is missing */
   prepare(instance: object, args: readonly unknown[], context: ExecutionContext | undefined): StepRunner {
     const [key] = this.#resourceKeys.resolve(instance, args, context);
     const resource = typeof key === 'string' ? key : '';
@@ -50,7 +44,7 @@ export class MethodStep {
     if (provider === undefined) throw this.configurationError(`has not been given what it needs. ${advice}`, decorator);
     return (locks, work) => {
       const [lock] = locks;
-      if (!lock || locks.length > 1) throw this.#severalKeysError();
+      if (!lock || locks.length > 1) throw this.#createSeveralKeysError();
       return this.step.run(work, { resource, lock, provider });
     };
   }
@@ -63,7 +57,7 @@ export class MethodStep {
     return `${this.step.decorator} ${labelOf(this.declaration)}`;
   }
 
-  #severalKeysError(): LockConfigurationError {
+  #createSeveralKeysError(): LockConfigurationError {
     const reason = 'needs a @Locked with one key: the tokens of several cannot be compared with each other';
     return this.configurationError(reason, 'key');
   }

@@ -1,7 +1,7 @@
 import { assertWhole } from '../../core/index.js';
 import type { LockedOptions } from './locked-types.js';
 
-/** Minimum `ttlMs` that every backend supports. */
+/** Smallest `ttlMs` that every backend supports. */
 const MIN_COMMON_TTL_MS = 2_000;
 /** Shortest period for which the default `ttlMs` of the service frees the key before the next tick after a crash. */
 const MIN_DEFAULT_TTL_PERIOD_MS = 60_000;
@@ -17,6 +17,6 @@ const MIN_DEFAULT_TTL_PERIOD_MS = 60_000;
 export function oncePer(periodMs: number): LockedOptions<'skip'> {
   assertWhole('periodMs', periodMs, 2, 2 ** 32 - 2);
   const minHoldMs = Math.floor(periodMs / 2);
-  const ttl = periodMs < MIN_DEFAULT_TTL_PERIOD_MS ? { ttlMs: Math.max(minHoldMs, MIN_COMMON_TTL_MS) } : {};
-  return { onBusy: 'skip', minHoldMs, ...ttl };
+  const ttlOption = periodMs < MIN_DEFAULT_TTL_PERIOD_MS ? { ttlMs: Math.max(minHoldMs, MIN_COMMON_TTL_MS) } : {};
+  return { onBusy: 'skip', minHoldMs, ...ttlOption };
 }

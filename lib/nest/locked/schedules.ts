@@ -4,19 +4,15 @@ import { LockConfigurationError } from '../../core/index.js';
 import { isObject } from '../../decorators/is-object.js';
 import type { LockedOptions } from './locked-types.js';
 
-/** Keys of the metadata by which @nestjs/schedule describes a job. The package itself is not imported. */
+/** Metadata keys of @nestjs/schedule, which need not be installed. */
 const JOB_TYPE_KEY = 'SCHEDULER_TYPE';
 const INTERVAL_OPTIONS_KEY = 'SCHEDULE_INTERVAL_OPTIONS';
 const CRON_TYPE = 1;
 /** Minimum share of the period for `minHoldMs`: other processes tick within the period, and must find the key held. */
 const MIN_HELD_SHARE = 0.75;
-/** Share of the period that the error message recommends. */
 const RECOMMENDED_HELD_SHARE = 0.9;
 
-/**
- * Warns about a locked `@Cron` job that every process runs one after the other.
- * @throws LockConfigurationError when `minHoldMs` of an `@Interval` job is too short for one run in each period
- */
+/** @throws LockConfigurationError when `minHoldMs` of an `@Interval` job is too short for one run in each period */
 export function checkSchedule(method: object, label: string, options: LockedOptions): void {
   const { onBusy, waitMs, minHoldMs = 0 } = options;
   const isCronJob = Reflect.getMetadata(JOB_TYPE_KEY, method) === CRON_TYPE;

@@ -33,7 +33,7 @@ export function assertOverridesLocked(prototype: object, methods: readonly Locke
   }
 }
 
-/** Returns whether the method is a spy or a mock of jest, vitest or sinon, which a test puts in place on purpose. */
+/** Recognizes the spies and mocks of jest, vitest and sinon, which a test puts in place on purpose. */
 function isTestDouble(method: object): boolean {
   return ['_isMockFunction', 'isSinonProxy'].some((property) => Reflect.get(method, property) === true);
 }

@@ -47,8 +47,7 @@ export interface DistributedLockAsyncOptions extends AsyncOptions, DistributedLo
 }
 
 /**
- * Returns the backends by name, and the other options.
- * @param names the names that get the backend where the options have only one
+ * @param names the names that all get the backend where the options have only one
  * @throws LockConfigurationError
  */
 export function resolveModuleOptions(

@@ -17,7 +17,7 @@ import { SingletonCheck } from './singleton-check.js';
 import { LockedExplorer } from '../locked/locked.explorer.js';
 import { LockErrorTranslator } from '../requests/lock-error-translator.js';
 
-/** Options that Nest needs before it runs a factory, and the names of the backends. */
+/** Options that Nest needs before it runs a factory. */
 interface Extras extends DistributedLockExtras {
   names?: readonly string[];
 }
@@ -58,7 +58,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
       return {
         ...definition,
         global: isGlobal,
-        // Nest calls these getters after all modules are loaded, and with them all copies of this package.
+        // Nest calls these getters when all modules are loaded, and with the modules all copies of this package.
         get providers() {
           return [...ownProviders, ...foreignAliases()];
         },
@@ -95,7 +95,7 @@ export class DistributedLockModule extends ConfigurableModuleClass {
         'forRoot takes one argument. Options stand beside the backend: forRoot({ backend, namespace: "shop" })';
       throw new LockConfigurationError(message, 'backend');
     }
-    // The builder copies options property by property, which would take the methods of a backend's class away.
+    // The builder copies options property by property, and a backend would lose the methods of its class.
     const { backends, serviceOptions, logger } = resolveModuleOptions(input);
     const names = Object.keys(backends);
     return super.forRoot({ ...serviceOptions, ...(logger === undefined ? {} : { logger }), backends, names });

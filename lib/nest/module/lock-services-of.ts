@@ -5,7 +5,6 @@ import { DEFAULT_BACKEND, getLockServiceToken } from '../inject-lock-service.dec
 /** Pattern of the tokens that `getLockServiceToken` returns for named backends. */
 const SERVICE_TOKEN_PATTERN = /^LockService\((?<backend>.+)\)$/u;
 
-/** Returns each lock service of an application once, by the name of its backend. */
 export function lockServicesOf(discovery: DiscoveryService): Map<string, LockService> {
   const services = new Map<string, LockService>();
   const listedServices = new Set<LockService>();
@@ -18,7 +17,6 @@ export function lockServicesOf(discovery: DiscoveryService): Map<string, LockSer
   return services;
 }
 
-/** Returns the backend that a token names, or else the name of the token. */
 function getBackendName(token: unknown): string {
   if (token === getLockServiceToken()) return DEFAULT_BACKEND;
   if (typeof token === 'function') return token.name;

@@ -13,10 +13,6 @@ import { KeyTemplateNames } from '../locked/key-template-names.js';
 import { endLast } from '../lifecycle/hook-order.js';
 import { LockLogger } from './lock-logger.js';
 
-/**
- * Lock services of a module. Starts them, and closes them at shutdown after the HTTP server and all other modules. Requests
- * in flight, and other work that the application waits for, keep their locks until then.
- */
 export class LockServices implements NamedLockServices, BeforeApplicationShutdown, OnApplicationShutdown {
   readonly #services: ReadonlyMap<string, LockService>;
   #logger: LoggerService = new Logger('LockService');
@@ -47,7 +43,7 @@ export class LockServices implements NamedLockServices, BeforeApplicationShutdow
         return [name, new LockService(backend, { ...serviceOptions, ...namespaceOption, observers })];
       }),
     );
-    // Other global modules, such as BullMQ's, may end after this one by the order of imports, and run work until then.
+    // Without this, other global modules, such as BullMQ's, may end after this one, and run work until then.
     endLast(modules, LOCK_SERVICES);
   }
 
@@ -56,7 +52,6 @@ export class LockServices implements NamedLockServices, BeforeApplicationShutdow
   }
 
   /**
-   * Starts all services.
    * @throws LockConfigurationError a backend can never work; all services are closed then, so that the process can end
    */
   async start(): Promise<void> {
@@ -86,17 +81,17 @@ export class LockServices implements NamedLockServices, BeforeApplicationShutdow
   }
 }
 
-/** Returns the option `namespace` for one of several names that share a backend. The default name keeps its namespace. */
+/** Keeps the keys of several names on one backend apart. The default name keeps its namespace. */
 function getNamespaceOption(name: string, { namespace }: LockServiceOptions): LockServiceOptions {
   if (name === DEFAULT_BACKEND) return {};
   const suffix = name.replaceAll(/[^\w.-]/gu, '-');
   return { namespace: namespace === undefined ? suffix : `${namespace}.${suffix}` };
 }
 
-/** Returns a function that names keys by their templates. Collects the templates at its first call, after the start. */
+/** The returned function collects the templates at its first call, after the start. */
 function createTemplateNamer(modules: ModulesContainer): (key: string) => string {
-  let names: KeyTemplateNames | undefined;
-  return (key) => (names ??= KeyTemplateNames.of(new DiscoveryService(modules))).nameOf(key);
+  let templateNames: KeyTemplateNames | undefined;
+  return (key) => (templateNames ??= KeyTemplateNames.of(new DiscoveryService(modules))).nameOf(key);
 }
 
 /** @throws LockConfigurationError with several global modules: which of them Nest injects depends on the caller's imports */

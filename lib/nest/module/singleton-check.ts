@@ -4,9 +4,8 @@ import { LockConfigurationError } from '../../core/index.js';
 import { LOCK_SERVICES } from '../inject-lock-service.decorator.js';
 
 /**
- * Checks that Nest makes the lock services once, and not for each request. The services of two requests would not see each
- * other's locks, and nothing would close them. This class does not depend on the options. Hence Nest makes it at the start,
- * even where the options depend on a request.
+ * Refuses lock services that Nest makes for each request: they would not see each other's locks, and nothing would
+ * close them. This class does not depend on the options, so that Nest makes it at the start in any case.
  */
 @Injectable()
 export class SingletonCheck implements OnModuleInit {

@@ -4,13 +4,11 @@ import { isLockingError } from './lock-answers.js';
 import { hideDetails } from './lock-exceptions.js';
 import { currentRequest } from './request-scope.js';
 
-/** Functions that `wrapFieldResolver` made. They are not wrapped again. */
 const fieldResolverWrappers = new WeakSet<object>();
 
 /**
- * Removes keys, hosts and processes from the lock errors that the resolver of a field throws. The resolver may call a
- * locked service without being locked itself. Nest runs interceptors and filters for fields only with
- * `fieldResolverEnhancers`.
+ * Removes keys, hosts and processes from the lock errors that the resolver of a field throws. Nest runs interceptors
+ * and filters for fields only with `fieldResolverEnhancers`.
  */
 export function wrapFieldResolver(prototype: object, name: string, resolver: Method): void {
   const declaringPrototype = findDeclaringPrototype(prototype, name);
@@ -30,7 +28,7 @@ export function wrapFieldResolver(prototype: object, name: string, resolver: Met
   });
 }
 
-/** Throws `error`. Removes its details first when no interceptor will translate it. */
+/** Throws `error`, without its details when no interceptor will translate it. */
 export function throwWithoutDetails(error: unknown): never {
   if (!currentRequest() && isLockingError(error)) hideDetails(error);
   throw error;

@@ -21,10 +21,8 @@ export interface LockAnswer {
 /** Changed answers by the error's `code`: `{ LOCK_TIMEOUT: { status: 409, retryAfterSeconds: 3 } }`. */
 export type LockAnswers = Readonly<Partial<Record<AnsweredCode, LockAnswer>>>;
 
-/** Error of this library: of a lock, or of an optimistic update. */
 export type LockingError = LockError | OptimisticConflictError;
 
-/** Answer that a client gets for an error. */
 export interface ErrorAnswer {
   readonly status: number;
   readonly code: string;
@@ -35,7 +33,6 @@ export interface ErrorAnswer {
   readonly grpcStatus: number;
 }
 
-/** Statuses of gRPC. */
 const INVALID_ARGUMENT = 3;
 const FAILED_PRECONDITION = 9;
 const ABORTED = 10;

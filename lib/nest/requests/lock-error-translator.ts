@@ -6,13 +6,12 @@ import { type ErrorAnswer, type LockingError, getAnswer, isLockingError, type Lo
 import { getCaughtTypes, getFilters, isEventHandler } from '../method-metadata.js';
 import { toRpcBody, toGraphqlError, toHttpException, toTransportException } from './lock-exceptions.js';
 
-/** Codes of errors that are part of normal operation: the client learns of them, and the log needs them for debugging only. */
+/** Codes of errors that are part of normal operation: the log shows them at `debug` only. */
 const EXPECTED_CODES: ReadonlySet<string> = new Set(['LOCK_TIMEOUT', 'LOCK_SHUTDOWN', 'OPTIMISTIC_CONFLICT']);
 
 /**
- * Translates lock errors into exceptions of the transport, with the answers of one application. Interceptors call it. It is
- * also a global filter, for errors of middleware, guards and pipes, which interceptors do not see. Keys, hosts and processes
- * appear in the log only.
+ * Is also a global filter, for errors of middleware, guards and pipes, which interceptors do not see. Keys, hosts and
+ * processes appear in the log only.
  */
 @Catch(LockError, OptimisticConflictError)
 export class LockErrorTranslator implements ExceptionFilter<LockingError> {
@@ -24,7 +23,7 @@ export class LockErrorTranslator implements ExceptionFilter<LockingError> {
     private readonly adapterHost: HttpAdapterHost,
   ) {}
 
-  /** Resolves to the exception for filters. Returns `error` itself when it is no lock error, or when a filter names it. */
+  /** Resolves to `error` itself when it is no lock error, or when `@Catch` of a filter names its class. */
   async translate(error: unknown, context: ExecutionContext): Promise<unknown> {
     if (!isLockingError(error) || this.#hasOwnFilter(error, context)) return error;
     const handler = context.getHandler();
@@ -34,7 +33,9 @@ export class LockErrorTranslator implements ExceptionFilter<LockingError> {
   }
 
   catch(error: LockingError, host: ArgumentsHost): unknown {
-    const ownFilter = this.config.getGlobalFilters().find((filter) => filter !== this && namesError(filter, error));
+    const ownFilter = this.config
+      .getGlobalFilters()
+      .find((filter) => filter !== this && catchesErrorClass(filter, error));
     // oxlint-disable-next-line promise/valid-params -- a filter of Nest
     if (ownFilter) return ownFilter.catch(error, host);
     const answer = this.#prepareAnswer(error, host);
@@ -65,11 +66,11 @@ export class LockErrorTranslator implements ExceptionFilter<LockingError> {
 
   #hasOwnFilter(error: LockingError, context: ExecutionContext): boolean {
     const filters = [context.getHandler(), context.getClass()].flatMap(getFilters);
-    return [...filters, ...this.#globalFilters(context)].some((filter) => namesError(filter, error));
+    return [...filters, ...this.#getGlobalFilters(context)].some((filter) => catchesErrorClass(filter, error));
   }
 
-  /** Returns the global filters that Nest calls, or their classes. Nest calls none in gateways and hybrid applications. */
-  #globalFilters(context: ExecutionContext): readonly unknown[] {
+  /** Nest calls no global filters in gateways and hybrid applications. */
+  #getGlobalFilters(context: ExecutionContext): readonly unknown[] {
     const type = context.getType();
     if (type === 'ws' || (type === 'rpc' && this.adapterHost.httpAdapter)) return [];
     const requestScopedClasses = this.config.getGlobalRequestFilters().map(({ metatype }) => metatype);
@@ -78,7 +79,7 @@ export class LockErrorTranslator implements ExceptionFilter<LockingError> {
 
   #log(error: LockingError, status: number, handler: object | undefined): void {
     if (EXPECTED_CODES.has(error.code)) {
-      // The sender of an event gets no answer. Hence the log is the only place that reports the event as lost.
+      // The sender of an event gets no answer, so only the log reports that the event is lost.
       if (handler && isEventHandler(handler)) this.#logger.warn(`An event is lost: ${error.message}`);
       else this.#logger.debug(error.message);
     } else if (status < 500) this.#logger.warn(error.message);
@@ -87,6 +88,6 @@ export class LockErrorTranslator implements ExceptionFilter<LockingError> {
 }
 
 /** Returns whether `@Catch` of a filter names the error's class. A filter for every `Error` does not count. */
-function namesError(filter: unknown, error: LockingError): boolean {
+function catchesErrorClass(filter: unknown, error: LockingError): boolean {
   return getCaughtTypes(filter).some((type) => type !== Error && type !== Object && error instanceof type);
 }

@@ -5,15 +5,11 @@ import type { LockErrorTranslator } from './lock-error-translator.js';
 
 const translators = new WeakMap<ModulesContainer, LockErrorTranslator>();
 
-/** Has the interceptors of one application use `translator`. Without a translator, the interceptors change nothing. */
 export function setLockErrorTranslator(modules: ModulesContainer, translator: LockErrorTranslator): void {
   translators.set(modules, translator);
 }
 
-/**
- * Translates lock errors that leave a handler, or an interceptor of the handler, into exceptions of the transport. It is the
- * first interceptor of a class: the other ones see the lock errors themselves.
- */
+/** First interceptor of a class, so that the other interceptors see the lock errors themselves. */
 @Injectable()
 export class LockErrorsInterceptor implements NestInterceptor {
   constructor(private readonly modules: ModulesContainer) {}

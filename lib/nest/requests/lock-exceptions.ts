@@ -5,10 +5,7 @@ import { type ErrorAnswer, type LockingError, getAnswer } from './lock-answers.j
 import { isGrpcMethod } from '../method-metadata.js';
 import { createUnloggedError } from '../nest-10.js';
 
-/**
- * Returns an exception that the filters of the transport understand, with `error` as its `cause`. Returns `error` itself for
- * a transport that is not Nest's.
- */
+/** Returns `error` itself for a transport that is not Nest's. */
 export async function toTransportException(
   error: LockingError,
   answer: ErrorAnswer,
@@ -52,7 +49,7 @@ export function toGraphqlError(error: LockingError, { status, code, message }: E
  */
 export function hideDetails(error: LockingError): void {
   const { status, code, message } = getAnswer(error);
-  // Source map support formats the stack at the first access. Hence this access comes before the message changes.
+  // Source map support formats the stack at the first access, which must come before the message changes.
   const { stack = '' } = error;
   const framesStart = stack.indexOf('\n    at ');
   const safeStack = `${error.name}: ${message}${framesStart < 0 ? '' : stack.slice(framesStart)}`;

@@ -1,9 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { isObject } from '../../decorators/is-object.js';
 
-/** Response of Node, over HTTP/1 or HTTP/2. */
 export interface RawResponse {
-  /** Whether the application has written the whole response. */
   readonly writableEnded: boolean;
   readonly destroyed?: boolean;
   readonly closed?: boolean;
@@ -13,7 +11,6 @@ export interface RawResponse {
   off(event: 'close' | 'finish', listener: () => void): unknown;
 }
 
-/** Returns the response to an HTTP request, which may carry a GraphQL operation. */
 export function getRawResponse(context: ExecutionContext): RawResponse | undefined {
   switch (context.getType<string>()) {
     case 'http':

@@ -9,11 +9,10 @@ import type { LockErrorTranslator } from './lock-error-translator.js';
 import { RequestScopeInterceptor } from './request-scope.interceptor.js';
 
 /**
- * Adds the interceptors to every handler of the application: routes, messages, gateways and resolvers. Global interceptors
- * would not run in gateways and hybrid applications. Must be called before Nest builds the handlers.
- *
- * The metadata of a class names the interceptors, because a class may serve several applications. Nest makes the interceptors
- * in modules that it scans after this call. Modules that it has scanned before get them from this function.
+ * Adds the interceptors to every handler, because global interceptors do not run in gateways and hybrid applications.
+ * Must be called before Nest builds the handlers.
+ * The metadata of a class names classes of interceptors, because several applications may share the class. Nest makes
+ * the instances in modules that it scans later; modules that it has scanned get theirs here.
  */
 export function interceptHandlers(modules: ModulesContainer, translator: LockErrorTranslator | undefined): void {
   if (translator) setLockErrorTranslator(modules, translator);

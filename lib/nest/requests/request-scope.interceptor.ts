@@ -3,8 +3,7 @@ import { finalize, Observable, tap } from 'rxjs';
 import { RequestScope, runInRequest } from './request-scope.js';
 
 /**
- * Makes the request available to the code below its handler: for keys that come from the request, and for waits that end
- * with it. It is the last interceptor, because an earlier one may continue in the asynchronous context of another request.
+ * Last interceptor of a handler, because an earlier one may continue in the asynchronous context of another request.
  */
 @Injectable()
 export class RequestScopeInterceptor implements NestInterceptor {

@@ -8,9 +8,8 @@ import { isClosed, type RawResponse, getRawResponse } from './raw-response.js';
 /** Status "client closed request" of nginx. No client reads it, and Nest does not log an `HttpException`. */
 const CLIENT_CLOSED_REQUEST = 499;
 
-const scopes = sharedState('requests', () => new AsyncLocalStorage<RequestScope>());
+const requestScopeStorage = sharedState('requests', () => new AsyncLocalStorage<RequestScope>());
 
-/** Request that a handler answers, available to all code that the handler calls. */
 export class RequestScope {
   readonly response: RawResponse | undefined;
   #abandonController: AbortController | undefined;
@@ -21,8 +20,8 @@ export class RequestScope {
   }
 
   /**
-   * Signal that aborts with an `HttpException` when the answer is no longer needed. The client has then gone, or an
-   * interceptor has stopped waiting for the handler. After the end of the handler it is `undefined`, and other work goes on.
+   * Signal that aborts with an `HttpException` when the client has gone, or an interceptor has stopped waiting for the
+   * handler. `undefined` after the end of the handler, so that work that goes on is not aborted.
    */
   get abandonSignal(): AbortSignal | undefined {
     if (this.#hasEnded) return undefined;
@@ -34,13 +33,12 @@ export class RequestScope {
     return this.#abandonController.signal;
   }
 
-  /** Records that the handler has ended by itself. */
   end(): void {
     this.#hasEnded = true;
     this.response?.off('close', this.#handleClose);
   }
 
-  /** Records that nothing waits for the handler's result any more. Does nothing after `end`. */
+  /** Records that nothing waits for the handler's result any more. */
   abandon(): void {
     if (this.#hasEnded) return;
     this.#abortWaits('The request ended while it waited for a lock');
@@ -57,17 +55,16 @@ export class RequestScope {
 }
 
 export function runInRequest<T>(scope: RequestScope, work: () => T): T {
-  return scopes.run(scope, work);
+  return requestScopeStorage.run(scope, work);
 }
 
-/** Returns the request of the handler that called the current code, if a handler did. */
 export function currentRequest(): RequestScope | undefined {
-  return scopes.getStore();
+  return requestScopeStorage.getStore();
 }
 
-/** Returns the context of the current request if this method of `instance` is its handler. */
+/** Returns `undefined` unless this method of `instance` is the handler of the current request. */
 export function getHandledContext(instance: object, declaration: Declaration): ExecutionContext | undefined {
-  const context = scopes.getStore()?.context;
+  const context = requestScopeStorage.getStore()?.context;
   if (context?.getClass() !== instance.constructor) return undefined;
   const handler = context.getHandler();
   const isHandler = handler === Reflect.get(instance, declaration.name) || getDeclaration(handler) === declaration;

@@ -5,8 +5,8 @@ import { isObject } from '../../decorators/is-object.js';
 export const REQUEST_PARTS: ReadonlySet<string> = new Set(['params', 'query', 'body', 'user', 'data']);
 
 /**
- * Reads what a placeholder names. Over HTTP and GraphQL, `:id` is a route parameter, and `:body.id` a property of a part
- * of the request. In a message, `:id` and `:data.id` are the same property.
+ * Over HTTP and GraphQL, `:id` is a route parameter, and `:body.id` a property of a part of the request. In a message,
+ * `:id` and `:data.id` are the same property.
  */
 export function readRequestValue(context: ExecutionContext, head: string, restOfPath: readonly string[]): unknown {
   switch (context.getType<string>()) {
@@ -39,7 +39,6 @@ function readMessageValue(data: unknown, head: string, restOfPath: readonly stri
   return head === 'data' && restOfPath.length > 0 ? readPath(data, restOfPath) : readPath(data, [head, ...restOfPath]);
 }
 
-/** Returns the value at the end of the path, or `undefined` where a name on the path is no property. */
 export function readPath(root: unknown, path: readonly string[]): unknown {
   let value = root;
   for (const name of path) {

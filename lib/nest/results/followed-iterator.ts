@@ -2,16 +2,13 @@ import { AsyncResource } from 'node:async_hooks';
 import { isObject } from '../../decorators/is-object.js';
 import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 
-type StepResult = IteratorResult<unknown>;
+type IterationResult = IteratorResult<unknown>;
 
-/**
- * Observes the end of an iterator, or of the iterators of an iterable. Overrides the methods of the result itself instead of
- * wrapping it: callers may need its other members.
- */
+/** Overrides the methods of the result itself instead of wrapping it, because callers may need its other members. */
 export function followIterator(result: object, callbacks: FollowCallbacks): FollowedResult {
   const cancellation = new AbortController();
   const asyncContext = new AsyncResource('LockedResult');
-  const follow = (iterator: object): void => overrideSteps(iterator, callbacks, asyncContext, cancellation.signal);
+  const follow = (iterator: object): void => overrideMethods(iterator, callbacks, asyncContext, cancellation.signal);
   if ('next' in result) follow(result);
   else {
     const getIterator: unknown = Reflect.get(result, Symbol.asyncIterator);
@@ -24,7 +21,7 @@ export function followIterator(result: object, callbacks: FollowCallbacks): Foll
   return { value: result, cancel: (reason) => cancellation.abort(reason) };
 }
 
-function overrideSteps(
+function overrideMethods(
   iterator: object,
   { onEnd, whenReleased }: FollowCallbacks,
   asyncContext: AsyncResource,
@@ -33,16 +30,16 @@ function overrideSteps(
   for (const name of ['next', 'return', 'throw']) {
     const method: unknown = Reflect.get(iterator, name);
     if (typeof method !== 'function') continue;
-    overrideProperty(iterator, name, async (...args: unknown[]): Promise<StepResult> => {
+    overrideProperty(iterator, name, async (...args: unknown[]): Promise<IterationResult> => {
       try {
         if (name === 'next') cancelSignal.throwIfAborted();
-        const stepResult = await asyncContext.runInAsyncScope((): Promise<StepResult> =>
+        const iterationResult = await asyncContext.runInAsyncScope((): Promise<IterationResult> =>
           Reflect.apply(method, iterator, args),
         );
-        if (!stepResult.done && name !== 'return') return stepResult;
+        if (!iterationResult.done && name !== 'return') return iterationResult;
         onEnd();
         await whenReleased();
-        return stepResult;
+        return iterationResult;
       } catch (error) {
         onEnd();
         throw error;

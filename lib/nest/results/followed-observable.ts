@@ -36,7 +36,7 @@ export function followObservable(
       hasEnded = true;
       onEnd();
     };
-    /** Delays the end of the Observable until the lock is released. Passes values on at once. */
+    /** Passes values on at once, and delays the end of the Observable until the lock is released. */
     const delayEnd = (notification: ObservableNotification<unknown>): Observable<ObservableNotification<unknown>> => {
       if (notification.kind === 'N') return of(notification);
       endSubscription();

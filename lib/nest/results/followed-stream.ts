@@ -56,6 +56,6 @@ export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }:
 /** Returns `undefined` for a response without a body, whose work has ended. */
 export function followResponse(response: Response, callbacks: FollowCallbacks): FollowedResult | undefined {
   if (!response.body) return undefined;
-  const followed = followWebStream(response.body, callbacks);
-  return { ...followed, value: new Response(followed.value, response) };
+  const followedBody = followWebStream(response.body, callbacks);
+  return { ...followedBody, value: new Response(followedBody.value, response) };
 }

@@ -10,7 +10,6 @@ import { followResponse, followStream, followWebStream, isNodeStream, getFileStr
 
 /** Result of a locked method whose work goes on: the lock is held until `ended`. */
 export interface LockedResult extends FollowedResult {
-  /** Promise that resolves when the work behind the value, or its request, has ended. */
   readonly ended: Promise<void>;
 }
 
@@ -20,13 +19,12 @@ interface LockedCall {
   readonly whenReleased: () => Promise<unknown>;
   /** Whether the method writes the response itself, and returns nothing. */
   readonly writesResponse: boolean;
-  /** Whether the work goes on after the end of its request. */
   readonly outlivesRequest: boolean;
 }
 
 /**
- * Follows the work behind a method's result: a stream, an Observable, an iterator, a response that the method writes. Returns
- * `undefined` for a result without further work. The loss of a lock, or the end of the request, ends the work with an error.
+ * Returns `undefined` for a result without further work. The loss of a lock, or the end of the request, ends the work
+ * with an error.
  * @throws LockConfigurationError with the option `returns`: the end of the work cannot be observed
  */
 export function followLockedResult(result: unknown, call: LockedCall): LockedResult | undefined {
@@ -57,7 +55,7 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
 }
 
 function followResult(result: unknown, label: string, callbacks: FollowCallbacks): FollowedResult | undefined {
-  if (typeof result === 'function') throw unobservableError(label, 'a function');
+  if (typeof result === 'function') throw createUnobservableError(label, 'a function');
   if (!isObject(result)) return undefined;
   if (isObservable(result)) return followObservable(result, callbacks);
   const stream = getFileStream(result) ?? result;
@@ -65,10 +63,10 @@ function followResult(result: unknown, label: string, callbacks: FollowCallbacks
   if (result instanceof ReadableStream) return followWebStream(result, callbacks);
   if (result instanceof Response) return followResponse(result, callbacks);
   if (Symbol.asyncIterator in result) {
-    if (!Object.isExtensible(result)) throw unobservableError(label, 'a frozen iterable');
+    if (!Object.isExtensible(result)) throw createUnobservableError(label, 'a frozen iterable');
     return followIterator(result, callbacks);
   }
-  if (isSubscription(result)) throw unobservableError(label, 'a subscription');
+  if (isSubscription(result)) throw createUnobservableError(label, 'a subscription');
   return undefined;
 }
 
@@ -76,7 +74,7 @@ function isSubscription(value: object): boolean {
   return 'closed' in value && ['add', 'unsubscribe'].every((name) => typeof Reflect.get(value, name) === 'function');
 }
 
-function unobservableError(label: string, resultKind: string): LockConfigurationError {
+function createUnobservableError(label: string, resultKind: string): LockConfigurationError {
   return new LockConfigurationError(
     `${label} returned ${resultKind}, whose work would outlive the lock unseen: return what that work results in`,
     'returns',

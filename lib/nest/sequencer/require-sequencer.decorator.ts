@@ -61,7 +61,7 @@ function createGuardClass(header: string, { backend, key }: RequireSequencerOpti
   class SequencerGuard implements CanActivate, OnModuleInit {
     constructor(@Inject(getLockServiceToken(backend)) private readonly locks: LockService) {}
 
-    /** Checks the handlers at the start, when all their decorators have been called. */
+    /** Runs at the start, because decorators that make the handlers may be called after this one. */
     onModuleInit(): void {
       assertHttpHandlers();
     }
@@ -70,7 +70,8 @@ function createGuardClass(header: string, { backend, key }: RequireSequencerOpti
       if (context.getType() !== 'http') throw createHttpOnlyError(context.getHandler().name);
       const request = context.switchToHttp().getRequest<HttpRequest>();
       const sequencer = request.headers[header];
-      // `key` may return undefined for a request without a key. The option is set all the same, so that no key matches.
+      // `key` may return `undefined` at run time. The sequencer's key must then match nothing, so the option is set all
+      // the same.
       const expected: { key?: string } = key ? { key: key(request) } : {};
       const state = typeof sequencer === 'string' ? await this.locks.checkSequencer(sequencer, expected) : 'unknown';
       if (state === 'stale') throw new ConflictException('The lock that this request was made under is no longer held');

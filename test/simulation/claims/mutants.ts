@@ -17,13 +17,13 @@ export const OF_THE_LINE: readonly Mutant[] = [
   {
     mistake: 'does not count those who wait',
     file: 'line/line.ts',
-    from: 'fits(claimOfOwner(owner), before.map(claimOfEntry))',
-    to: 'fits(claimOfOwner(owner), before.filter(({ token }) => token !== undefined).map(claimOfEntry))',
+    from: 'fits(claimOfOwner(owner), entriesAhead.map(claimOfEntry))',
+    to: 'fits(claimOfOwner(owner), entriesAhead.filter(({ token }) => token !== undefined).map(claimOfEntry))',
   },
   {
     mistake: 'renews all who have the key',
     file: 'line/line.ts',
-    from: 'line.with(index, { ...existing, until })',
+    from: 'line.with(index, { ...ownEntry, until })',
     to: 'line.map((entry) => ({ ...entry, until }))',
   },
   {
@@ -47,7 +47,7 @@ export const OF_THE_LINE: readonly Mutant[] = [
   {
     mistake: 'gives a holder who asks again another token',
     file: 'line/line.ts',
-    from: 'token: existing?.token ?? nextToken',
+    from: 'token: ownEntry?.token ?? nextToken',
     to: 'token: nextToken',
   },
   {
@@ -59,8 +59,8 @@ export const OF_THE_LINE: readonly Mutant[] = [
   {
     mistake: 'has a waiter wait for the last of those before it to end',
     file: 'line/line.ts',
-    from: 'Math.min(...others.map(({ until }) => until))',
-    to: 'Math.max(...others.map(({ until }) => until))',
+    from: 'Math.min(...blockingEntries.map(({ until }) => until))',
+    to: 'Math.max(...blockingEntries.map(({ until }) => until))',
   },
 ];
 
@@ -115,8 +115,8 @@ export const OF_THE_LEASES: readonly Mutant[] = [
   {
     mistake: 'renews the place of one who waits',
     file: 'line/line.ts',
-    from: 'return existing?.token === undefined ? undefined :',
-    to: 'return existing === undefined ? undefined :',
+    from: 'return ownEntry?.token === undefined ? undefined :',
+    to: 'return ownEntry === undefined ? undefined :',
   },
   {
     mistake: 'says that who waited had the key',
@@ -159,7 +159,7 @@ export const OF_CONTENTION: readonly Mutant[] = [
   {
     mistake: 'stands in line once more after a lost answer',
     file: 'line/line.ts',
-    from: 'const index = line.findIndex((entry) => entry.owner === owner);\n  const existing = line[index];\n  const withEntry',
-    to: 'const index = -1;\n  const existing: LineEntry | undefined = undefined;\n  const withEntry',
+    from: 'const index = line.findIndex((entry) => entry.owner === owner);\n  const ownEntry = line[index];\n  const withEntry',
+    to: 'const index = -1;\n  const ownEntry: LineEntry | undefined = undefined;\n  const withEntry',
   },
 ];

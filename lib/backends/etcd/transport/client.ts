@@ -26,25 +26,21 @@ import { encode, type Message } from './protobuf.js';
 /** Metadata by which a member without a leader refuses a request at once, instead of waiting for a leader. */
 const REQUIRE_LEADER = { hasleader: 'true' };
 
-/** Maximum number of concurrent requests. It is enough for full throughput; more would only make all answers late. */
+/** Limit that reaches full throughput: more would only make all answers late. */
 const MAX_CONCURRENT_REQUESTS = 64;
 /** Factor on the request time-out while the server still answers other requests: a retry would only add load. */
 const BUSY_TIMEOUT_FACTOR = 4;
-/** Maximum number of tries of a request that no server processed, because its connection was closing. */
 const MAX_TRIES = 3;
 
 /**
- * Client that uses one member of the cluster at a time. It moves to the next member when a connection ends or stays
- * silent. It also moves when a connection leads to a member without a leader, or to a server that is no etcd. The
- * client itself repeats no request that may have been carried out.
+ * Client that uses one member at a time, and moves to the next when a connection fails or its member has no leader.
+ * Repeats no request that may have been carried out.
  */
 export class EtcdClient {
   readonly health = new ReportedHealth();
   readonly #requestLimit = new Semaphore(MAX_CONCURRENT_REQUESTS);
   #endpointIndex: number;
-  /** Connection for new requests. */
   #connection: GrpcConnection | undefined;
-  /** All connections, including those that only wait for the answers to earlier requests. */
   readonly #connections = new Set<GrpcConnection>();
   #accessVersion = 0;
   #token: Promise<string> | undefined;
@@ -54,27 +50,22 @@ export class EtcdClient {
     this.#endpointIndex = randomInt(options.endpoints.length);
   }
 
-  /** Sends a transaction behind earlier requests. It has more time while the server answers other requests. */
   async transact(request: Transaction): Promise<Outcome> {
     const maxMs = this.options.requestTimeoutMs * BUSY_TIMEOUT_FACTOR;
     return readOutcome(await this.#requestLimit.run(() => this.#call(METHOD.txn, encodeTransaction(request), maxMs)));
   }
 
-  /** Returns the entries of each range as of one revision. Sends the request behind earlier ones. */
+  /** Returns the entries of each range as of one revision. */
   async list(...ranges: readonly KeyRange[]): Promise<readonly (readonly KeyValue[])[]> {
     const request = encodeTransaction({ steps: ranges.map((list) => ({ list })) });
     return readOutcome(await this.#requestLimit.run(() => this.call(METHOD.txn, request))).ranges();
   }
 
-  /** Reads keys, before all waiting requests: a session depends on it. */
+  /** Bypasses the requests that wait, because the heartbeat of a session depends on this call. */
   async read(names: readonly string[]): Promise<Outcome> {
     return readOutcome(await this.call(METHOD.txn, encodeTransaction({ steps: names.map((get) => ({ get })) })));
   }
 
-  /**
-   * Calls a method within the time-out, plus the time for a new token. Rejects with an `EtcdError` where there was an
-   * answer.
-   */
   call(method: string, request: Buffer): Promise<Message> {
     return this.#call(method, request, this.options.requestTimeoutMs);
   }
@@ -84,10 +75,9 @@ export class EtcdClient {
     return this.#accessVersion;
   }
 
-  /** Opens a stream. Rejects where that fails: `listener` is not called then. */
   async openStream(method: string, listener: StreamListener): Promise<ClientHttp2Stream> {
-    const headers = await this.#metadata();
-    return this.#connect().openStream(method, headers, listener);
+    const headers = await this.#getMetadata();
+    return this.#getOpenConnection().openStream(method, headers, listener);
   }
 
   close(): void {
@@ -96,25 +86,22 @@ export class EtcdClient {
   }
 
   async #call(method: string, request: Buffer, maxMs: number): Promise<Message> {
-    const headers = await this.#metadata();
+    const headers = await this.#getMetadata();
     const token = this.#token;
     try {
       return await this.#callMember(method, request, headers, maxMs);
     } catch (error) {
       if (!token || !isTokenExpired(error)) throw error;
       if (this.#token === token) this.#token = undefined;
-      return this.#callMember(method, request, await this.#metadata(), maxMs);
+      return this.#callMember(method, request, await this.#getMetadata(), maxMs);
     }
   }
 
-  /**
-   * Calls a method on the current member. A refusal because of a member's own state is final when the members of all
-   * endpoints have refused.
-   */
+  /** Moves to the next member after a refusal because of a member's own state, until all endpoints have refused. */
   async #callMember(method: string, request: Buffer, headers: Metadata, maxMs: number): Promise<Message> {
     const refusingUrls = new Set<string>();
     for (let tries = 1; ; tries += 1) {
-      const connection = this.#connect();
+      const connection = this.#getOpenConnection();
       try {
         const reply = await connection.call(method, request, headers, maxMs);
         if (this.#connection === connection) this.health.report('up');
@@ -131,11 +118,11 @@ export class EtcdClient {
     }
   }
 
-  #connect(): GrpcConnection {
+  #getOpenConnection(): GrpcConnection {
     if (this.#isClosed) throw new Error('the backend is closed');
     if (this.#connection?.isClosing === true) this.#leaveMember(this.#connection);
     try {
-      return (this.#connection ??= this.#open());
+      return (this.#connection ??= this.#openConnection());
     } catch (error) {
       // The only possible failure here is that of the option `tls`.
       this.health.report('down', toConnectionError(error).message);
@@ -143,7 +130,7 @@ export class EtcdClient {
     }
   }
 
-  #open(): GrpcConnection {
+  #openConnection(): GrpcConnection {
     const { endpoints, tls, requestTimeoutMs } = this.options;
     const connection = new GrpcConnection(endpoints[this.#endpointIndex] ?? '', tls(), requestTimeoutMs, (reason) => {
       this.#connections.delete(connection);
@@ -155,8 +142,8 @@ export class EtcdClient {
   }
 
   /**
-   * Moves to the next member. Requests under way may still be answered. Reports `down` only with an error, because a
-   * planned close puts no hold in jeopardy.
+   * Lets requests under way finish. Reports `down` only with an error, because a planned close puts no hold in
+   * jeopardy.
    */
   #leaveMember(connection: GrpcConnection, error?: Error): void {
     if (this.#connection !== connection) return;
@@ -168,7 +155,7 @@ export class EtcdClient {
     if (error && !this.#isClosed) this.health.report('down', `${url}: ${error.message}`);
   }
 
-  async #metadata(): Promise<Metadata> {
+  async #getMetadata(): Promise<Metadata> {
     if (!this.options.credentials) return REQUIRE_LEADER;
     this.#token ??= this.#authenticate(this.options.credentials);
     const token = this.#token;
@@ -192,7 +179,7 @@ export class EtcdClient {
   }
 }
 
-/** Returns whether the member has no leader. A member that is merely slow answers that the request timed out. */
+/** Excludes the answer of a member that has a leader and is merely slow. */
 function isWithoutLeader({ code, message }: EtcdError): boolean {
   return code === 'UNAVAILABLE' && !message.endsWith('request timed out');
 }

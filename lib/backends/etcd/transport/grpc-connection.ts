@@ -6,37 +6,24 @@ import { type Metadata, NotGrpcError, NotProcessedError, openStream, type Stream
 import type { EtcdTls } from '../options.js';
 import type { Message } from './protobuf.js';
 
-/**
- * Error of a request whose connection had worked before and was lost. The request may have been carried out. A new
- * connection may work.
- */
+/** Error of a request whose connection had worked before and was lost. The request may have been carried out. */
 export class StaleConnectionError extends Error {
   override readonly name = 'StaleConnectionError';
 }
 
-/**
- * Milliseconds of silence after which a request is sent with a ping. Requests in closer succession show by themselves
- * whether the connection works.
- */
+/** Requests in closer succession show by themselves whether the connection works. */
 const MIN_SILENCE_BEFORE_PING_MS = 100;
-/**
- * Minimum milliseconds between two pings: a server that has sent nothing since the last ping closes the connection for
- * more frequent ones.
- */
+/** A server that has sent nothing since the last ping closes the connection for more frequent pings. */
 const MIN_PING_INTERVAL_MS = 5_000;
-/**
- * Minimum milliseconds for the answer to a ping, which otherwise may take half of a request's time-out: it needs
- * neither a disk nor a quorum.
- */
+/** Minimum for the time-out of a ping, which is half of a request's: a ping needs neither a disk nor a quorum. */
 const MIN_PING_TIMEOUT_MS = 1_000;
-/** Maximum time-out that gRPC can express in milliseconds. */
+/** Eight digits, the maximum of gRPC. */
 const MAX_GRPC_TIMEOUT_MS = 99_999_999;
 
 /**
  * Connection that speaks gRPC over Node's own HTTP/2: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  *
- * A pair of acquire and release on loopback takes 0.65 ms and 0.16 ms of processor time; 0.91 and 0.46 with grpc-js
- * 1.14. A dead connection is detected in less than the 5 s between two pings of grpc-js.
+ * Uses less processor time than grpc-js 1.14, and detects a dead connection sooner.
  */
 export class GrpcConnection {
   readonly #session: ClientHttp2Session;
@@ -48,7 +35,6 @@ export class GrpcConnection {
   #endReason: Error | undefined;
 
   /**
-   * Connects at once.
    * @param onEnd is called once, even when connecting fails; without a reason where the server closed the connection in
    * good order
    */
@@ -59,7 +45,7 @@ export class GrpcConnection {
     private readonly onEnd: (reason: Error | undefined) => void,
   ) {
     this.#session = connect(url, { ...tls, settings: { enablePush: false } });
-    // Without an error, Node finishes the requests under way after this, and takes no new ones.
+    // After a GOAWAY without an error, Node finishes the requests under way and takes no new ones.
     this.#session.on('goaway', (code) => {
       if (code === constants.NGHTTP2_NO_ERROR) this.#isClosedByServer = true;
       else this.end(new Error(`the server closed the connection with the HTTP/2 error ${code}`));
@@ -70,16 +56,11 @@ export class GrpcConnection {
     );
   }
 
-  /** Whether the connection takes no new requests. Requests under way may still be answered. */
   get isClosing(): boolean {
     return this.#session.closed || this.#session.destroyed;
   }
 
-  /**
-   * Calls a method. Rejects with an `EtcdError`, or with another error where no answer came: the request may have been
-   * carried out then.
-   * @param maxMs maximum time for an answer on a connection on which other answers arrive
-   */
+  /** @param maxMs time-out while other answers arrive on the connection */
   call(method: string, request: Buffer, headers: Metadata, maxMs: number): Promise<Message> {
     return new Promise((resolve, reject) => {
       let reply: Message | undefined;
@@ -105,7 +86,6 @@ export class GrpcConnection {
     });
   }
 
-  /** Opens a stream in both directions, without a deadline. */
   openStream(method: string, headers: Metadata, listener: StreamListener): ClientHttp2Stream {
     return openStream(this.#session, method, headers, {
       onActivity: () => (this.#heardAt = systemClock.now()),
@@ -114,12 +94,10 @@ export class GrpcConnection {
     });
   }
 
-  /** Closes the connection after the requests under way. Takes no new ones. Idempotent. */
   closeGracefully(): void {
     this.#session.close();
   }
 
-  /** Ends the connection, and rejects all requests under way. Idempotent. */
   end(reason: Error | undefined): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
@@ -129,42 +107,38 @@ export class GrpcConnection {
   }
 
   /**
-   * Calls `onTimeout` after `maxMs`, or after a time-out in which the server sent nothing. The latter also ends the
-   * connection.
+   * Calls `onTimeout` after `maxMs`, or after `maxSilenceMs` without a sign of life. Silence also ends the connection.
    */
   #startTimeout(maxMs: number, onTimeout: (error: Error) => void): Timer {
     const startedAt = systemClock.now();
-    const check = (): void => {
+    const checkTime = (): void => {
       const now = systemClock.now();
       const [ageMs, silenceMs] = [now - startedAt, now - Math.max(startedAt, this.#heardAt)];
       const leftMs = Math.min(this.maxSilenceMs - silenceMs, maxMs - ageMs);
       if (leftMs > 0) {
-        timer = scheduleReplyTimeout(systemClock, leftMs, check);
+        timer = scheduleReplyTimeout(systemClock, leftMs, checkTime);
         return;
       }
       const error = new Error(`no answer within ${Math.round(ageMs)} ms`);
       onTimeout(silenceMs >= this.maxSilenceMs ? this.#toLossError(error) : error);
       if (silenceMs >= this.maxSilenceMs) this.end(error);
     };
-    let timer = scheduleReplyTimeout(systemClock, this.maxSilenceMs, check);
+    let timer = scheduleReplyTimeout(systemClock, this.maxSilenceMs, checkTime);
     return { cancel: () => timer.cancel() };
   }
 
-  /**
-   * Sends a ping on an idle connection, which a network may have dropped silently. The ping shows that long before the
-   * request times out.
-   */
+  /** Detects, long before the request times out, that a network has silently dropped the idle connection. */
   #pingIdleConnection(): void {
     const now = systemClock.now();
     if (this.#isPinging || this.#session.connecting || now - this.#heardAt < MIN_SILENCE_BEFORE_PING_MS) return;
     if (this.#pingedAt > this.#heardAt && now - this.#pingedAt < MIN_PING_INTERVAL_MS) return;
     this.#isPinging = true;
     this.#pingedAt = now;
-    const limitMs = Math.min(this.maxSilenceMs, Math.max(this.maxSilenceMs / 2, MIN_PING_TIMEOUT_MS));
-    const replyTimer = scheduleReplyTimeout(systemClock, limitMs, () => {
+    const maxPingMs = Math.min(this.maxSilenceMs, Math.max(this.maxSilenceMs / 2, MIN_PING_TIMEOUT_MS));
+    const replyTimer = scheduleReplyTimeout(systemClock, maxPingMs, () => {
       this.#isPinging = false;
       if (this.#heardAt >= now) return;
-      this.end(new Error(`no answer to a ping within ${Math.round(limitMs)} ms on a connection that worked before`));
+      this.end(new Error(`no answer to a ping within ${Math.round(maxPingMs)} ms on a connection that worked before`));
     });
     this.#session.ping(() => {
       this.#isPinging = false;
@@ -172,7 +146,6 @@ export class GrpcConnection {
     });
   }
 
-  /** Returns the reason why no answer came; `error` itself if it is an answer. */
   #toLossError(error: Error): Error {
     if (error instanceof EtcdError || error instanceof NotGrpcError || error instanceof NotProcessedError) return error;
     const { message } = this.#endReason ?? error;

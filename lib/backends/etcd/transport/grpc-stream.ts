@@ -13,7 +13,7 @@ export type Metadata = Readonly<Record<string, string>>;
 
 export interface StreamListener {
   onMessage(message: Message): void;
-  /** Handles the end of the stream; called once, and last. No error: the server ended the stream in good order. */
+  /** Called once, and last; without an error when the server ended the stream in good order. */
   onEnd(error: Error | undefined): void;
 }
 
@@ -23,7 +23,6 @@ export interface StreamListener {
 export class NotGrpcError extends Error {
   override readonly name = 'HttpError';
 
-  /** Returns the error for an answer that is not gRPC; `undefined` for gRPC. */
   static fromHead(responseHead: IncomingHttpHeaders & IncomingHttpStatusHeader): NotGrpcError | undefined {
     const { ':status': status, 'content-type': type = 'none', 'grpc-status': code } = responseHead;
     if (code !== undefined || (status === 200 && type.startsWith('application/grpc'))) return undefined;
@@ -40,10 +39,7 @@ export class NotProcessedError extends Error {
   override readonly name = 'NotProcessedError';
 }
 
-/**
- * Opens a stream of gRPC. Calls `onActivity` for each sign of life of the server.
- * @throws NotProcessedError when the HTTP/2 session takes no new streams
- */
+/** @throws NotProcessedError when the HTTP/2 session takes no new streams */
 export function openStream(
   session: ClientHttp2Session,
   method: string,
@@ -60,18 +56,18 @@ export function openStream(
   });
   const frameReader = new FrameReader();
   let failure: Error | undefined;
-  let status: IncomingHttpHeaders = {};
+  let statusHeaders: IncomingHttpHeaders = {};
   const fail = (error: Error): void => {
     failure ??= error;
     stream.close(constants.NGHTTP2_CANCEL);
   };
   stream.on('response', (responseHead) => {
     listener.onActivity();
-    status = responseHead;
+    statusHeaders = responseHead;
     const error = NotGrpcError.fromHead(responseHead);
     if (error) fail(error);
   });
-  stream.on('trailers', (trailers) => (status = trailers));
+  stream.on('trailers', (trailers) => (statusHeaders = trailers));
   stream.on('data', (chunk: Buffer) => {
     listener.onActivity();
     if (failure) return;
@@ -85,13 +81,13 @@ export function openStream(
   stream.on('end', () => stream.end());
   stream.on('error', (error) => (failure ??= toConnectionError(error)));
   stream.on('close', () => {
-    const code = status['grpc-status'];
+    const code = statusHeaders['grpc-status'];
     if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) {
       listener.onEnd(new NotProcessedError('the server has not looked at the request'));
     } else if (code === undefined) {
       listener.onEnd(failure ?? new Error('the connection was lost'));
     } else {
-      listener.onEnd(failure ?? EtcdError.fromStatus(code, status['grpc-message']));
+      listener.onEnd(failure ?? EtcdError.fromStatus(code, statusHeaders['grpc-message']));
     }
   });
   return stream;

@@ -15,12 +15,10 @@ const ASCENDING = 1;
 const DESCENDING = 2;
 const BY_CREATION = 2;
 
-/** One key of the range from `key` up to, not including, `end`. */
 export interface OldestOrYoungestKey {
   readonly key: string;
   readonly end: string;
   readonly which: 'oldest' | 'youngest';
-  /** Maximum revision of creation. Keys that were created later are ignored. */
   readonly createdUpTo?: bigint;
 }
 
@@ -28,7 +26,6 @@ export interface OldestOrYoungestKey {
 export interface KeyRange {
   readonly key: string;
   readonly end: string;
-  /** @default all */
   readonly limit?: number;
   /**
    * Order and content. `age`: keys with their values, the oldest first. `names by age`: keys alone, the oldest first.
@@ -45,8 +42,8 @@ export type Step =
   | { readonly remove: string };
 
 /**
- * Condition of a transaction. A missing key has the revision 0. With `end`, the condition is about each key from `key`
- * up to, not including, `end`: `createdAt: 0n` holds where there is none.
+ * Condition of a transaction. A missing key has the revision 0. With `end`, each key from `key` up to, not including,
+ * `end` must meet the condition: `createdAt: 0n` holds for an empty range.
  */
 export type Condition =
   | { readonly key: string; readonly end?: string; readonly createdAt: bigint }
@@ -55,7 +52,6 @@ export type Condition =
 export interface Transaction {
   readonly when?: readonly Condition[];
   readonly steps: readonly Step[];
-  /** Steps that are carried out instead where a condition does not hold. */
   readonly otherwise?: readonly Step[];
 }
 
@@ -95,15 +91,13 @@ export interface KeyValue {
 }
 
 export interface Outcome {
-  /** Revision of etcd's store after the transaction. */
   readonly revision: bigint;
   /** Term of the leader that is known to the member that answered. */
   readonly term: bigint;
   /** Whether all conditions held. */
   readonly succeeded: boolean;
-  /** First key of each step's result, in the order of the steps: for a `get`, the key, or `undefined` if missing. */
+  /** First key of each step's result; `undefined` where there is none. */
   readonly results: readonly (KeyValue | undefined)[];
-  /** Returns all keys of each step's result. */
   readonly ranges: () => readonly (readonly KeyValue[])[];
 }
 

@@ -1,4 +1,4 @@
-/** Field of a message to encode. An absent field means zero: neither zero nor `undefined` is written. */
+/** Field of a message. Neither zero nor `undefined` is written, because an absent field means zero. */
 export type Field = readonly [number: number, value: bigint | number | boolean | string | Uint8Array | undefined];
 
 const VARINT = 0;
@@ -6,24 +6,22 @@ const FIXED_64 = 1;
 const BYTES = 2;
 const FIXED_32 = 5;
 
-/**
- * Encodes a message of Protocol Buffers, as far as etcd needs them: https://protobuf.dev/programming-guides/encoding/
- */
+/** Encodes a message of Protocol Buffers: https://protobuf.dev/programming-guides/encoding/ */
 export function encode(...fields: readonly Field[]): Buffer {
   const parts: Uint8Array[] = [];
-  for (const [number, value] of fields) {
+  for (const [fieldNumber, value] of fields) {
     if (value === undefined) continue;
     if (typeof value === 'string' || value instanceof Uint8Array) {
       const bytes = typeof value === 'string' ? Buffer.from(value) : value;
-      parts.push(varint(BigInt(number * 8 + BYTES)), varint(BigInt(bytes.length)), bytes);
+      parts.push(encodeVarint(BigInt(fieldNumber * 8 + BYTES)), encodeVarint(BigInt(bytes.length)), bytes);
     } else if (BigInt(value) !== 0n) {
-      parts.push(varint(BigInt(number * 8 + VARINT)), varint(BigInt(value)));
+      parts.push(encodeVarint(BigInt(fieldNumber * 8 + VARINT)), encodeVarint(BigInt(value)));
     }
   }
   return Buffer.concat(parts);
 }
 
-function varint(value: bigint): Uint8Array {
+function encodeVarint(value: bigint): Uint8Array {
   const bytes: number[] = [];
   let rest = BigInt.asUintN(64, value);
   for (; rest > 0x7fn; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80);
@@ -31,20 +29,19 @@ function varint(value: bigint): Uint8Array {
   return Uint8Array.from(bytes);
 }
 
-/** Message that was received. Unknown fields are skipped, so newer servers may send more. */
 export class Message {
   readonly #fields = new Map<number, (bigint | Buffer)[]>();
 
   /** @throws Error when the bytes are no message */
   constructor(bytes: Buffer) {
-    const reader = new Reader(bytes);
+    const reader = new FieldReader(bytes);
     while (!reader.isDone) {
-      const tag = Number(reader.varint());
-      const value = reader.value(tag & 7);
-      const number = tag >>> 3;
-      const values = this.#fields.get(number);
+      const tag = Number(reader.readVarint());
+      const value = reader.readValue(tag & 7);
+      const fieldNumber = tag >>> 3;
+      const values = this.#fields.get(fieldNumber);
       if (values) values.push(value);
-      else this.#fields.set(number, [value]);
+      else this.#fields.set(fieldNumber, [value]);
     }
   }
 
@@ -77,7 +74,7 @@ export class Message {
   }
 }
 
-class Reader {
+class FieldReader {
   #position = 0;
 
   constructor(private readonly bytes: Buffer) {}
@@ -86,7 +83,7 @@ class Reader {
     return this.#position >= this.bytes.length;
   }
 
-  varint(): bigint {
+  readVarint(): bigint {
     let value = 0n;
     for (let shift = 0n; shift < 70n; shift += 7n) {
       const byte = this.bytes[this.#position++];
@@ -97,15 +94,15 @@ class Reader {
     throw new Error('etcd sent a number without an end');
   }
 
-  value(type: number): bigint | Buffer {
-    if (type === VARINT) return this.varint();
-    if (type === BYTES) return this.take(Number(this.varint()));
-    if (type === FIXED_64) return this.take(8);
-    if (type === FIXED_32) return this.take(4);
+  readValue(type: number): bigint | Buffer {
+    if (type === VARINT) return this.readVarint();
+    if (type === BYTES) return this.takeBytes(Number(this.readVarint()));
+    if (type === FIXED_64) return this.takeBytes(8);
+    if (type === FIXED_32) return this.takeBytes(4);
     throw new Error(`etcd sent a field of the unknown type ${type}`);
   }
 
-  take(length: number): Buffer {
+  takeBytes(length: number): Buffer {
     const end = this.#position + length;
     if (end > this.bytes.length) throw new Error('etcd sent a message that ends too early');
     const field = this.bytes.subarray(this.#position, end);

@@ -5,7 +5,7 @@ import { METHOD } from './messages.js';
 import { encode, type Message } from './protobuf.js';
 
 export interface Watch {
-  /** Returns whether the watch still exists, and a new one would have the same permissions and the same route. */
+  /** Returns whether the watch exists, with the permissions and the route that a new one would have. */
   isCurrent(): boolean;
   end(): void;
 }
@@ -19,12 +19,9 @@ export interface WatchedKeys {
 /** List of filters that contains only `NOPUT`, which is 0. */
 const NO_PUT_FILTER = Uint8Array.of(0);
 
-/**
- * Watches of many keys over one stream, which keeps the permissions and the route with which it was opened. etcd does
- * not tell which watch it refuses, so one refusal ends the stream.
- */
+/** Watches of many keys over one stream. etcd does not tell which watch it refuses, so one refusal ends the stream. */
 export class WatchStream {
-  readonly #wakesById = new Map<bigint, () => void>();
+  readonly #wakeCallbacksById = new Map<bigint, () => void>();
   readonly #stream: Promise<ClientHttp2Stream>;
   #accessVersion: number | undefined;
   #lastId = 0n;
@@ -37,7 +34,7 @@ export class WatchStream {
    */
   constructor(
     private readonly client: EtcdClient,
-    private readonly onEnd: (reason: string, wakes: readonly (() => void)[]) => void,
+    private readonly onEnd: (reason: string, wakeCallbacks: readonly (() => void)[]) => void,
   ) {
     this.#stream = client.openStream(METHOD.watch, {
       onMessage: (message) => this.#onMessage(message),
@@ -49,51 +46,49 @@ export class WatchStream {
     );
   }
 
-  /** Whether the stream is open, and a new one would have the same permissions and the same route. */
   get isCurrent(): boolean {
     return !this.#hasEnded && (this.#accessVersion === undefined || this.#accessVersion === this.client.accessVersion);
   }
 
   watch({ key, end }: WatchedKeys, fromRevision: bigint, wake: () => void): Watch {
     const id = ++this.#lastId;
-    this.#wakesById.set(id, wake);
+    this.#wakeCallbacksById.set(id, wake);
     this.#send(encode([1, encode([1, key], [2, end], [3, fromRevision], [5, end && NO_PUT_FILTER], [7, id])]));
     return {
-      isCurrent: () => this.isCurrent && this.#wakesById.has(id),
+      isCurrent: () => this.isCurrent && this.#wakeCallbacksById.has(id),
       end: () => this.#removeWatch(id, { cancel: true }),
     };
   }
 
-  /** Closes the stream after its last watch. It takes no new ones. */
   retire(): void {
     this.#isRetired = true;
-    if (this.#wakesById.size === 0) this.#close();
+    if (this.#wakeCallbacksById.size === 0) this.#close();
   }
 
   #removeWatch(id: bigint, { cancel }: { readonly cancel: boolean }): void {
-    if (!this.#wakesById.delete(id)) return;
-    if (this.#isRetired && this.#wakesById.size === 0) this.#close();
+    if (!this.#wakeCallbacksById.delete(id)) return;
+    if (this.#isRetired && this.#wakeCallbacksById.size === 0) this.#close();
     else if (cancel) this.#send(encode([2, encode([1, id])]));
   }
 
   #onMessage(message: Message): void {
     const id = message.integer(2);
-    const [created, canceled] = [message.flag(3), message.flag(4)];
-    const [compacted, isDeleted] = [message.flag(5), message.messages(11).length > 0];
-    const wake = this.#wakesById.get(id);
-    // A refusal has the id -1. The confirmation of a cancellation by this process comes without `created`.
-    if (canceled && !compacted && (created || wake)) return this.#end(message.text(6) || 'a watch was refused');
-    if (!wake || !(canceled || isDeleted)) return;
-    this.#removeWatch(id, { cancel: !canceled });
+    const [isCreated, isCanceled] = [message.flag(3), message.flag(4)];
+    const [isCompacted, isDeleted] = [message.flag(5), message.messages(11).length > 0];
+    const wake = this.#wakeCallbacksById.get(id);
+    // A refusal has the id -1. The confirmation of a cancellation by this process comes without `isCreated`.
+    if (isCanceled && !isCompacted && (isCreated || wake)) return this.#end(message.text(6) || 'a watch was refused');
+    if (!wake || !(isCanceled || isDeleted)) return;
+    this.#removeWatch(id, { cancel: !isCanceled });
     wake();
   }
 
   #end(reason: string): void {
     if (this.#hasEnded) return;
-    const wakes = [...this.#wakesById.values()];
-    this.#wakesById.clear();
+    const wakeCallbacks = [...this.#wakeCallbacksById.values()];
+    this.#wakeCallbacksById.clear();
     this.#close();
-    this.onEnd(reason, wakes);
+    this.onEnd(reason, wakeCallbacks);
   }
 
   #send(request: Buffer): void {

@@ -12,8 +12,7 @@ import { isCasValue } from '../meta-dialect.js';
 import { type Command, refusalError } from '../transport/pipeline.js';
 
 /**
- * Commands that every memcached knows. Only the reply to `gets` repeats its request. A grant therefore rests on `gets`
- * alone: the lease with its owner, and the counter.
+ * Commands that every memcached knows. A grant rests on `gets` alone, the only command whose reply repeats its request.
  */
 export class ClassicDialect implements MemcachedDialect {
   constructor(private readonly connection: Pick<MemcachedConnection, 'exchange'>) {}
@@ -82,7 +81,6 @@ function storeCommand(request: string, value: string): Command<boolean> {
   };
 }
 
-/** Returns the command that increments a counter. Its result is false where the counter is missing. */
 function incrementCommand(counter: string): Command<boolean> {
   return {
     text: `incr ${counter} 1\r\n`,
@@ -94,18 +92,17 @@ function incrementCommand(counter: string): Command<boolean> {
   };
 }
 
-/** Returns the command that reads items. Its result has the items that are stored, in this order. */
 function getsCommand(...names: readonly string[]): Command<ReadonlyMap<string, StoredItem>> {
   const items = new Map<string, StoredItem>();
-  let next = 0;
+  let nextIndex = 0;
   return {
     text: `gets ${names.join(' ')}\r\n`,
     read: ({ line, data }) => {
       if (line === 'END') return items;
       const [code, name = '', , , cas] = line.split(' ');
-      const index = names.indexOf(name, next);
+      const index = names.indexOf(name, nextIndex);
       if (code !== 'VALUE' || data === undefined || index === -1 || !isCasValue(cas)) throw unexpectedReplyError(line);
-      next = index + 1;
+      nextIndex = index + 1;
       items.set(name, { value: data, cas });
       return undefined;
     },

@@ -13,11 +13,10 @@ export type MemcachedConnectionOptions = Pick<ServerAddress, 'host' | 'port'> &
 const KEEP_ALIVE_INTERVAL_MS = 10_000;
 
 /**
- * One connection. It ends with a reply that is overdue or does not fit, so that replies are never mixed up. The outcome
- * of requests under way is unknown then. A reset, unlike a close, also discards what is still on its way to the server.
+ * Connection that ends with a reply that is overdue or does not fit, so that replies are never mixed up. Plain TCP is
+ * reset: unlike a close, a reset also discards what is still on its way to the server.
  */
 export class MemcachedConnection {
-  /** Listener that is called once, when the connection can no longer be used. */
   onLost: (error: MemcachedError) => void = () => undefined;
   readonly #pipeline = new Pipeline();
   readonly #timeouts: ReplyTimeouts;
@@ -83,7 +82,7 @@ export class MemcachedConnection {
     });
   }
 
-  /** Ends the connection. Requests under way fail with `error`. */
+  /** Requests under way fail with `error`. */
   end(error: MemcachedError): void {
     if (this.#pipeline.oldestSentAt === undefined) this.socket.destroy();
     this.#fail(error);

@@ -14,54 +14,44 @@ export type Commands<Results extends readonly unknown[]> = {
   readonly [Index in keyof Results]: Command<Results[Index]>;
 };
 
-/** Commands that were sent together, and whose results are returned together. */
 interface Exchange {
   readonly sentAt: number;
-  readonly count: number;
+  readonly commandCount: number;
   readonly results: unknown[];
   readonly resolve: (results: unknown[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Assigns each reply to the oldest command without one. Does no I/O. */
+/** Assigns each reply to the oldest command without one. */
 export class Pipeline {
   readonly #parser = new ReplyParser();
-  #pending: { readonly command: Command<unknown>; readonly exchange: Exchange }[] = [];
+  #pendingCommands: { readonly command: Command<unknown>; readonly exchange: Exchange }[] = [];
 
-  /** Time at which the oldest command without a reply was sent. */
   get oldestSentAt(): number | undefined {
-    return this.#pending[0]?.exchange.sentAt;
+    return this.#pendingCommands[0]?.exchange.sentAt;
   }
 
-  /**
-   * Waits for the replies to commands that were sent at `now`. Rejects when the server refuses one of them, or with the
-   * error of `fail`.
-   */
-  expectReplies<Results extends readonly unknown[]>(commands: Commands<Results>, now: number): Promise<Results>;
-  expectReplies(commands: readonly Command<unknown>[], now: number): Promise<readonly unknown[]> {
+  expectReplies<Results extends readonly unknown[]>(commands: Commands<Results>, sentAt: number): Promise<Results>;
+  expectReplies(commands: readonly Command<unknown>[], sentAt: number): Promise<readonly unknown[]> {
     return new Promise((resolve, reject) => {
-      const exchange = { sentAt: now, count: commands.length, results: [], resolve, reject };
-      for (const command of commands) this.#pending.push({ command, exchange });
+      const exchange = { sentAt, commandCount: commands.length, results: [], resolve, reject };
+      for (const command of commands) this.#pendingCommands.push({ command, exchange });
     });
   }
 
-  /**
-   * Reads bytes of the server.
-   * @throws MemcachedError when these are no sequence of replies: the caller then calls `fail`
-   */
+  /** @throws MemcachedError when the bytes are no sequence of replies: the caller then calls `fail` */
   receive(chunk: Buffer): void {
     for (const part of this.#parser.push(chunk)) this.#onPart(part);
   }
 
-  /** Rejects all exchanges: no more replies will come. */
   fail(error: unknown): void {
-    const pending = this.#pending;
-    this.#pending = [];
-    for (const { exchange } of pending) exchange.reject(error);
+    const pendingCommands = this.#pendingCommands;
+    this.#pendingCommands = [];
+    for (const { exchange } of pendingCommands) exchange.reject(error);
   }
 
   #onPart(part: ReplyPart): void {
-    const [oldest] = this.#pending;
+    const [oldest] = this.#pendingCommands;
     if (oldest === undefined) throw unexpectedReplyError(part.line);
     const { command, exchange } = oldest;
     let result: unknown;
@@ -73,16 +63,13 @@ export class Pipeline {
       if (!(error instanceof MemcachedError) || error.kind !== 'refused') throw error;
       exchange.reject(error);
     }
-    this.#pending.shift();
+    this.#pendingCommands.shift();
     exchange.results.push(result);
-    if (exchange.results.length === exchange.count) exchange.resolve(exchange.results);
+    if (exchange.results.length === exchange.commandCount) exchange.resolve(exchange.results);
   }
 }
 
-/**
- * Returns the error for a command that the server refused. The message leaves out the first word of `line`, the kind of
- * error. The connection remains usable.
- */
+/** Leaves out the first word of `line`, the kind of error. The connection remains usable. */
 export function refusalError(line: string): MemcachedError {
   return new MemcachedError('refused', `the server refused: ${line.replace(/^\w+ /u, '')}`);
 }

@@ -6,23 +6,23 @@ export interface ReplyPart {
   readonly data?: string;
 }
 
-/** Maximum length of a line. No line of the protocol is as long: a key has 250 bytes, a statistic fewer. */
+/** No line of the protocol is as long: a key has 250 bytes, a statistic fewer. */
 const MAX_LINE_LENGTH = 2_048;
-/** Maximum number of bytes in a data block: a server's default limit of an item. */
+/** A server's default limit of an item. */
 const MAX_BLOCK_BYTES = 1_048_576;
 
 const LF = 0x0a;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Splits the bytes of a server into lines and data blocks, however the network has split them. Knows no commands, does
- * no I/O. https://github.com/memcached/memcached/blob/master/doc/protocol.txt
+ * Splits the bytes of a server into lines and data blocks, however the network has split them.
+ * https://github.com/memcached/memcached/blob/master/doc/protocol.txt
  */
 export class ReplyParser {
   #unparsed: Buffer = EMPTY;
   #pendingLine: string | undefined;
 
-  /** Yields the parts that `chunk` completes. @throws MemcachedError for what no memcached server would send */
+  /** @throws MemcachedError for what no memcached server would send */
   *push(chunk: Buffer): Generator<ReplyPart, void, undefined> {
     this.#unparsed = this.#unparsed.length === 0 ? chunk : Buffer.concat([this.#unparsed, chunk]);
     for (let part = this.#takePart(); part !== undefined; part = this.#takePart()) yield part;
@@ -31,7 +31,7 @@ export class ReplyParser {
   #takePart(): ReplyPart | undefined {
     const line = (this.#pendingLine ??= this.#takeLine());
     if (line === undefined) return undefined;
-    const size = announcedBytes(line);
+    const size = parseBlockSize(line);
     if (size === undefined) {
       this.#pendingLine = undefined;
       return { line };
@@ -47,25 +47,25 @@ export class ReplyParser {
   }
 
   #takeLine(): string | undefined {
-    const end = this.#unparsed.indexOf(LF);
+    const lineEnd = this.#unparsed.indexOf(LF);
     const text = this.#unparsed.toString(
       'latin1',
       0,
-      Math.min(end === -1 ? this.#unparsed.length : end, MAX_LINE_LENGTH),
+      Math.min(lineEnd === -1 ? this.#unparsed.length : lineEnd, MAX_LINE_LENGTH),
     );
     if (!/^[ -~]*\r?$/u.test(text) || text.length === MAX_LINE_LENGTH) throw unexpectedReplyError(text);
-    if (end === -1) return undefined;
+    if (lineEnd === -1) return undefined;
     if (!text.endsWith('\r')) throw unexpectedReplyError(text);
-    this.#unparsed = this.#unparsed.subarray(end + 1);
+    this.#unparsed = this.#unparsed.subarray(lineEnd + 1);
     return text.slice(0, -1);
   }
 }
 
 /**
- * Returns the size of the data block that a line announces: `VA <size> <flags>*` or `VALUE <key> <flags> <size>
- * [<cas>]`.
+ * Reads `VA <size> <flags>*` or `VALUE <key> <flags> <size> [<cas>]`. Returns `undefined` for a line without a data
+ * block.
  */
-function announcedBytes(line: string): number | undefined {
+function parseBlockSize(line: string): number | undefined {
   if (!line.startsWith('VA')) return undefined;
   const size = /^(?:VA|VALUE \S+ \d+) (?<size>\d{1,7})(?: |$)/u.exec(line)?.groups?.['size'];
   if (size === undefined || Number(size) > MAX_BLOCK_BYTES) throw unexpectedReplyError(line);

@@ -8,13 +8,10 @@ import { isErrorReply } from '../error.js';
 
 const MAX_RECONNECT_DELAY_MS = 1_000;
 export const CONNECT_TIMEOUT_MS = 5_000;
-/** Time after which a Sentinel that does not receivedLogin is skipped for the next one. */
 export const SENTINEL_TIMEOUT_MS = 1_000;
-/** Idle time before the system sends TCP keep-alives. Firewalls drop connections that are idle for minutes. */
+/** Idle time before TCP keep-alives: firewalls drop connections that are idle for minutes. */
 export const KEEP_ALIVE_AFTER_MS = 10_000;
-/** Pause after the application's login function has failed. */
 const LOGIN_RETRY_MS = 500;
-/** Start of the names by which `CLIENT LIST` shows the connections. */
 export const CONNECTION_NAME = 'nestjs-distributed-lock';
 
 export interface ServerLocation {
@@ -26,7 +23,6 @@ export interface ServerLocation {
   readonly tls?: ConnectionOptions | undefined;
 }
 
-/** A master, and the Sentinels that know its address. */
 export interface MasterLocation {
   /** Name of the master in the Sentinels' configuration. */
   readonly name: string;
@@ -43,7 +39,6 @@ export interface ClientMaker {
   makeMasterClient(location: MasterLocation, login: LoginSource, sentinelLogin: LoginSource): RedisClient;
 }
 
-/** Returns a random delay before an attempt to connect. Its maximum doubles with each attempt. */
 export function reconnectDelayMs(attempt: number): number {
   const delayMs = Math.min(20 * 2 ** attempt, MAX_RECONNECT_DELAY_MS);
   return delayMs / 2 + randomInt(Math.ceil(delayMs / 2) + 1);
@@ -59,18 +54,14 @@ export function tlsOptions(tls: RedisTls | undefined): ConnectionOptions | undef
 }
 
 /**
- * Adds the name by which the server chooses its certificate, which neither Node nor the client does. An IP address is not
- * allowed as a name: https://www.rfc-editor.org/rfc/rfc6066#section-3
+ * Adds the name by which the server chooses its certificate, which neither Node nor the client does. An IP address is
+ * not allowed as a name: https://www.rfc-editor.org/rfc/rfc6066#section-3
  */
 export function withServerName(host: string, tls: ConnectionOptions): ConnectionOptions {
   return isIP(host.replace(/^\[|\]$/gu, '')) === 0 ? { servername: host, ...tls } : tls;
 }
 
-/**
- * Selects the database of a new connection. Rejects when the connection must not be used: in another database it would
- * not see the locks of other processes.
- * @param sendCommand sends a command over the connection
- */
+/** Rejects when the connection must not be used: in another database it would not see the locks of other processes. */
 export async function selectDatabase(db: number, sendCommand: RedisClient['call']): Promise<void> {
   try {
     // In lower case, because ioredis sends no `SELECT` in upper case before the client is ready.
@@ -81,7 +72,6 @@ export async function selectDatabase(db: number, sendCommand: RedisClient['call'
   }
 }
 
-/** Resolves to the login. Calls a login function until it succeeds. Resolves to `undefined` when `isStopped`. */
 export async function askForLogin(
   login: LoginSource,
   onError: (error: unknown) => void,

@@ -37,7 +37,6 @@ function isNodeRedis(client: unknown): client is NodeRedisClient | NodeRedisClus
   return isNodeRedisClient(client) || isNodeRedisCluster(client) || isNodeRedisSentinel(client);
 }
 
-/** Returns whether another server may take over: for a cluster, or the Sentinels of node-redis. */
 export function hasSeveralServers(client: unknown): boolean {
   return isCluster(client) || isNodeRedisCluster(client) || isNodeRedisSentinel(client);
 }
@@ -51,39 +50,38 @@ function missingMethods(client: unknown, methods: readonly string[]): readonly s
 }
 
 /**
- * Accepts only a client that sends a command at once or never, because the commands of `getset` compare no owners. Accepts
- * all clients of several servers: the backend makes its own connections to these.
+ * Accepts only a client that sends a command at once or never, because the commands of `getset` compare no owners.
+ * Accepts all clients of several servers: the backend makes its own connections to these.
  * @throws LockConfigurationError
  */
 export function assertSendsNothingLate(client: unknown): void {
   if (hasSeveralServers(client)) return;
   const options: Partial<Record<string, unknown>> = Object(Reflect.get(Object(client), 'options'));
-  const { maySendLate, promptSettings } = isNodeRedisClient(client)
+  const { maySendLate, requiredOptions } = isNodeRedisClient(client)
     ? sendDelayOfNodeRedis(options)
     : sendDelayOfIoredis(options);
   if (!maySendLate) return;
-  const remedy = `make it with { ${promptSettings} }, or give its url`;
+  const remedy = `make it with { ${requiredOptions} }, or give its url`;
   refuseOption('client', `sends commands late, which lets two hold a key in mode 'getset': ${remedy}`);
 }
 
 interface SendDelay {
   readonly maySendLate: boolean;
-  /** Options with which a client sends nothing late. */
-  readonly promptSettings: string;
+  readonly requiredOptions: string;
 }
 
 function sendDelayOfIoredis(options: Partial<Record<string, unknown>>): SendDelay {
   const canResend = options.autoResendUnfulfilledCommands !== false && options.maxRetriesPerRequest !== 0;
   return {
     maySendLate: options.enableOfflineQueue !== false || canResend,
-    promptSettings: 'enableOfflineQueue: false, maxRetriesPerRequest: 0',
+    requiredOptions: 'enableOfflineQueue: false, maxRetriesPerRequest: 0',
   };
 }
 
-/** A client of node-redis may queue commands, and hold them back during maintenance. */
+/** node-redis queues commands while it is offline, and holds them back during maintenance. */
 function sendDelayOfNodeRedis({ disableOfflineQueue, maintNotifications = 'disabled' }: NodeRedisOptions): SendDelay {
   return {
     maySendLate: disableOfflineQueue !== true || maintNotifications !== 'disabled',
-    promptSettings: "disableOfflineQueue: true, maintNotifications: 'disabled'",
+    requiredOptions: "disableOfflineQueue: true, maintNotifications: 'disabled'",
   };
 }

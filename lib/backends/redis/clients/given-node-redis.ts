@@ -13,7 +13,6 @@ export function adaptNodeRedis(client: NodeRedisClient): RedisClient {
   return adapter;
 }
 
-/** A client of node-redis that the application made, with the names and events of `RedisClient`. */
 class GivenNodeRedis extends EventEmitter implements RedisClient {
   readonly isCluster = false;
   /** Raw commands of node-redis have no `keyPrefix`. */
@@ -80,7 +79,7 @@ class GivenNodeRedis extends EventEmitter implements RedisClient {
     this.emit('ready');
   };
 
-  /** Reports a lost connection. node-redis emits `error` for it, but also while the connection works. */
+  /** Ignores the errors that node-redis emits while the connection works. */
   readonly #onError = (): void => {
     if (this.#client.isReady) return;
     this.emit('close');

@@ -42,11 +42,10 @@ export const OWN_CLIENT_OPTIONS = {
   reconnectOnError: isReadOnlyError,
 } as const;
 
-/** Takes the server's `INFO`, or the error that makes the connection useless. */
 type ReadyCheckCallback = (error: unknown, info?: object) => void;
 
 /**
- * Replaces the ready check of the client, and returns the client. It is ready when its server has selected its database.
+ * Replaces the ready check of ioredis: the client is ready when its server has selected its database.
  *
  * ioredis goes on in database 0 when `SELECT` fails, for example on a busy server. The check of ioredis needs `INFO`,
  * which some servers do not have. Without any check version 5 treats a connection that ended during its handshake as
@@ -70,7 +69,6 @@ type ClientOptions = Omit<RedisOptions, 'replyMapping'>;
 export async function importIoredis(): Promise<ClientMaker> {
   const { Redis } = await import('ioredis');
 
-  /** A client that calls the application's login function before each attempt to connect. */
   class LoginRedis extends Redis {
     #isDisconnected = false;
 

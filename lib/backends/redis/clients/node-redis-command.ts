@@ -3,23 +3,22 @@ import { systemClock } from '../../../core/index.js';
 import type { RedisArgument, RedisClient } from '../connection/redis-client.js';
 import type { NodeRedisClient } from './node-redis-types.js';
 
-/** Delay of a write after which the event loop counts as blocked. */
 const MAX_WRITE_DELAY_MS = 100;
 
 /**
- * Options that replace those of the application's client for commands of locks. Its `typeMapping` would change replies,
- * and its signal and time-out would end commands.
+ * Options that replace those of the application: its `typeMapping` would change replies, and its signal and time-out
+ * would end commands.
  */
 const COMMAND_OPTIONS = { typeMapping: undefined, timeout: undefined, abortSignal: undefined, asap: false };
 
-/** Sends a command to node-redis, which takes texts only. */
+/** Sends a command with its arguments as texts, because node-redis takes no numbers. */
 export function callNodeRedis(client: NodeRedisClient, command: string, ...args: RedisArgument[]): Promise<unknown> {
   return client.sendCommand([command, ...args.map(String)], COMMAND_OPTIONS);
 }
 
 /**
  * Keeps a blocked event loop from counting as a silent server. node-redis writes a command in the next iteration of the
- * loop. After a late write, `bytesRead` changes as with a sign of life. The real socket of node-redis is private.
+ * loop. After a late write, `bytesRead` changes as by a sign of life: the real socket of node-redis is private.
  */
 export class WriteDelays {
   readonly stream: NonNullable<RedisClient['stream']> & { bytesRead: number } = {
@@ -29,7 +28,6 @@ export class WriteDelays {
   };
   #isWritePending = false;
 
-  /** Called after each call of node-redis. */
   onCall(): void {
     if (this.#isWritePending) return;
     this.#isWritePending = true;

@@ -6,15 +6,12 @@ import { callNodeRedis } from './node-redis-command.js';
 import type { NodeRedisClient } from './node-redis-types.js';
 import { endNodeRedis } from './own-node-redis.js';
 
-type SentinelMaker = (address: Required<RedisAddress>, signal: AbortSignal) => Promise<NodeRedisClient>;
+type SentinelClientMaker = (address: Required<RedisAddress>, signal: AbortSignal) => Promise<NodeRedisClient>;
 
-/**
- * Asks the Sentinels, one after the other, for the address of the master. Rejects when none of them knows it.
- * https://redis.io/docs/latest/develop/reference/sentinel-clients/
- */
+/** @throws when no Sentinel knows the master: https://redis.io/docs/latest/develop/reference/sentinel-clients/ */
 export async function findMaster(
   { sentinels, name, natMap }: Pick<MasterLocation, 'sentinels' | 'name' | 'natMap'>,
-  makeClient: SentinelMaker,
+  makeClient: SentinelClientMaker,
 ): Promise<Required<RedisAddress>> {
   let lastMessage = `they do not know the master "${name}"`;
   for (const sentinel of sentinels) {
@@ -34,20 +31,20 @@ export async function findMaster(
 async function askForMaster(name: string, makeClient: (signal: AbortSignal) => Promise<NodeRedisClient>) {
   const abortController = new AbortController();
   let client: NodeRedisClient | undefined;
-  const ask = async (): Promise<unknown> => {
+  const connectAndAsk = async (): Promise<unknown> => {
     client = await makeClient(abortController.signal);
-    const failing = new Promise((_, reject) => client?.on('error', reject));
-    const answering = client
+    const clientFailure = new Promise((_, reject) => client?.on('error', reject));
+    const masterReply = client
       .connect()
       .then(() => client && callNodeRedis(client, 'SENTINEL', 'get-master-addr-by-name', name));
-    return Promise.race([failing, answering]);
+    return Promise.race([clientFailure, masterReply]);
   };
   try {
     let reply: unknown;
     const isAnswered = await isFulfilledWithin(
       systemClock,
       SENTINEL_TIMEOUT_MS,
-      ask().then((answer) => void (reply = answer)),
+      connectAndAsk().then((answer) => void (reply = answer)),
     );
     if (!isAnswered) throw new Error(`no answer within ${SENTINEL_TIMEOUT_MS} ms`);
     return reply;

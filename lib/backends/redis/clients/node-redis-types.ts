@@ -75,7 +75,6 @@ export function isNodeRedisSentinel(client: unknown): client is NodeRedisSentine
   return hasMethods(client, ['getMasterNode', 'getSentinelNode', '_execute', 'connect', 'on', 'off']);
 }
 
-/** Returns whether the value is a pool (`createClientPool`), whose commands take many connections at once. */
 export function isNodeRedisPool(client: unknown): boolean {
   return typeof Reflect.get(Object(client), 'totalClients') === 'number' && hasMethods(client, ['execute']);
 }

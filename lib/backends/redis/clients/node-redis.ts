@@ -14,8 +14,8 @@ import type { NodeRedisClient, NodeRedisOptions } from './node-redis-types.js';
 import { OwnNodeRedis } from './own-node-redis.js';
 
 /**
- * Options of the backend's own clients. The offline queue would send commands late, and notices of maintenance would hold
- * them back. All servers speak RESP2. Sending information on the client needs a right.
+ * Options of the backend's own clients. The offline queue would send commands late, and notices of maintenance would
+ * hold them back. All servers speak RESP2. Sending information on the client needs a right.
  */
 const OWN_OPTIONS = {
   RESP: 2,
@@ -24,7 +24,6 @@ const OWN_OPTIONS = {
   maintNotifications: 'disabled',
 } as const;
 
-/** Options that replace those of the application's client in its duplicates. */
 const DUPLICATE_OPTIONS = {
   ...OWN_OPTIONS,
   url: undefined,
@@ -50,28 +49,27 @@ export async function importNodeRedis(): Promise<ClientMaker> {
 }
 
 /**
- * Returns a maker of clients of node-redis.
  * @param template client to duplicate, which is never connected: `createClient` takes milliseconds, unlike `duplicate`
  */
 export function nodeRedisMaker(template: NodeRedisClient): ClientMaker {
-  const makeClientWith = (location: ServerLocation, login: Login, signal: AbortSignal): NodeRedisClient =>
+  const duplicateTemplate = (location: ServerLocation, login: Login, signal: AbortSignal): NodeRedisClient =>
     template.duplicate(clientOptions(location, login, signal));
-  const makeLoggedIn = async (
+  const makeClientWithLogin = async (
     location: ServerLocation,
     login: LoginSource,
     signal: AbortSignal,
     onError: (error: unknown) => void,
   ): Promise<NodeRedisClient> =>
-    makeClientWith(location, (await askForLogin(login, onError, () => signal.aborted)) ?? {}, signal);
+    duplicateTemplate(location, (await askForLogin(login, onError, () => signal.aborted)) ?? {}, signal);
   return {
     makeClient: (location, login): RedisClient =>
-      new OwnNodeRedis((signal, onError) => makeLoggedIn(location, login, signal, onError), location.db),
+      new OwnNodeRedis((signal, onError) => makeClientWithLogin(location, login, signal, onError), location.db),
     makeMasterClient: ({ db, tls, ...location }, login, sentinelLogin) =>
       new OwnNodeRedis(async (signal, onError) => {
-        const address = await findMaster(location, (sentinel, aborted) =>
-          makeLoggedIn({ ...sentinel, tls: location.sentinelTls }, sentinelLogin, aborted, onError),
+        const address = await findMaster(location, (sentinel, sentinelSignal) =>
+          makeClientWithLogin({ ...sentinel, tls: location.sentinelTls }, sentinelLogin, sentinelSignal, onError),
         );
-        return makeLoggedIn({ ...address, tls }, login, signal, onError);
+        return makeClientWithLogin({ ...address, tls }, login, signal, onError);
       }, db),
   };
 }
@@ -91,7 +89,7 @@ function clientOptions(location: ServerLocation, login: Login, signal: AbortSign
 
 /**
  * Returns the backend's own client with the address, login and TLS of the application's client.
- * @param findTemplate returns the application's client; called for each connection
+ * @param findTemplate called for each connection
  */
 export function duplicateNodeRedis(
   findTemplate: () => Promise<NodeRedisClient>,

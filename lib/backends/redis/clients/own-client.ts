@@ -3,7 +3,7 @@ import type { ClientMaker } from './client-settings.js';
 import { importIoredis } from './ioredis.js';
 import { importNodeRedis } from './node-redis.js';
 
-/** Packages that make connections to Redis, in their order of preference. */
+/** Packages that make connections to Redis, in the order of preference. */
 export const CLIENT_PACKAGES = ['ioredis', 'redis'] as const;
 
 export type RedisClientPackage = (typeof CLIENT_PACKAGES)[number];
@@ -11,12 +11,10 @@ export type RedisClientPackage = (typeof CLIENT_PACKAGES)[number];
 const IMPORT_BY_PACKAGE = { ioredis: importIoredis, redis: importNodeRedis };
 const NAME_BY_PACKAGE = { ioredis: 'ioredis, version 5 or 6', redis: 'redis, version 5 or 6' };
 
-const loadingMakers = new Map<RedisClientPackage | undefined, Promise<ClientMaker>>();
+const makerPromises = new Map<RedisClientPackage | undefined, Promise<ClientMaker>>();
 
 /**
- * Loads the package that makes the backend's own connections, once.
- * @param clientPackage package to load; `undefined` for the first that is installed
- * @param option option of the backend that needs the package, for errors
+ * @param clientPackage `undefined` for the first that is installed
  * @throws LockConfigurationError when the package is not installed
  */
 export function loadClientMaker(clientPackage: RedisClientPackage | undefined, option: string): Promise<ClientMaker> {
@@ -29,14 +27,13 @@ export function loadClientMaker(clientPackage: RedisClientPackage | undefined, o
   });
 }
 
-/** Imports a package once. Rejects when it is not installed; the next call tries again. */
 function importOnce(clientPackage: RedisClientPackage | undefined): Promise<ClientMaker> {
-  const existing = loadingMakers.get(clientPackage);
-  if (existing) return existing;
-  const loading = clientPackage === undefined ? importFirstInstalled() : IMPORT_BY_PACKAGE[clientPackage]();
-  loadingMakers.set(clientPackage, loading);
-  loading.catch(() => loadingMakers.delete(clientPackage));
-  return loading;
+  const earlierPromise = makerPromises.get(clientPackage);
+  if (earlierPromise) return earlierPromise;
+  const makerPromise = clientPackage === undefined ? importFirstInstalled() : IMPORT_BY_PACKAGE[clientPackage]();
+  makerPromises.set(clientPackage, makerPromise);
+  makerPromise.catch(() => makerPromises.delete(clientPackage));
+  return makerPromise;
 }
 
 async function importFirstInstalled(): Promise<ClientMaker> {

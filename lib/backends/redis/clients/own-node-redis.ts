@@ -14,7 +14,6 @@ import type { NodeRedisClient } from './node-redis-types.js';
  */
 export type NodeRedisMaker = (signal: AbortSignal, onError: (error: unknown) => void) => Promise<NodeRedisClient>;
 
-/** Method of node-redis that sends each command of Pub/Sub. */
 const PUB_SUB_METHODS = {
   subscribe: 'subscribe',
   unsubscribe: 'unsubscribe',
@@ -25,9 +24,9 @@ const PUB_SUB_METHODS = {
 type PubSubCommand = keyof typeof PUB_SUB_METHODS;
 
 /**
- * The backend's own client, which makes a new client of node-redis for each connection. A client of node-redis that
- * reconnects keeps its old address and login, and sends the commands that were queued meanwhile. Version 5 may also open
- * two connections when one ends in its handshake: https://github.com/redis/node-redis/issues/2443
+ * Client that makes a new client of node-redis for each connection. A client of node-redis that reconnects keeps its
+ * old address and login, and sends the commands that were queued meanwhile. Version 5 may also open two connections
+ * when one ends in its handshake: https://github.com/redis/node-redis/issues/2443
  */
 export class OwnNodeRedis extends EventEmitter implements RedisClient {
   readonly isCluster = false;
@@ -35,7 +34,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
   /** Private, because printing a service must not print the password that this function has. */
   readonly #makeClient: NodeRedisMaker;
   #status: 'wait' | 'connecting' | 'ready' | 'reconnecting' | 'end' = 'wait';
-  /** Client of the present connection, while it is ready. */
+  /** `undefined` while the connection is not ready. */
   #client: NodeRedisClient | undefined;
   /** Ends the present connection, also while it is being made, and the pause before the next one. */
   #abortController = new AbortController();
@@ -66,7 +65,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     const reply = callNodeRedis(client, command, ...args);
     this.#writeDelays.onCall();
     reply.catch((error: unknown) => {
-      // The name of the server may lead to the master by now.
+      // A new connection to the name of the server may reach the present master.
       if (client === this.#client && isErrorReply(error) && isReadOnlyError(error)) this.#endConnection();
     });
     return reply;
@@ -108,12 +107,12 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     return this.#status === 'end';
   }
 
-  /** Connects. Resolves when the connection has ended, to its error or `undefined`. */
+  /** Resolves when the connection has ended: to its error, or to `undefined` for none. */
   async #connectOnce(): Promise<unknown> {
     const abortController = this.#abortController;
     const client = await this.#makeClient(abortController.signal, this.#reportError);
     this.#endConnection = () => endNodeRedis(client, abortController);
-    const ended = new Promise<unknown>((resolve) => {
+    const connectionEnd = new Promise<unknown>((resolve) => {
       client.on('end', () => resolve(undefined));
       // The listener stays, because a closing socket may still fail.
       client.on('error', (error) => {
@@ -124,15 +123,18 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     client.on('sharded-channel-moved', (channel) => this.#channels.delete(String(channel)));
     try {
       if (abortController.signal.aborted) return undefined;
-      const isReady = await Promise.race([ended.then(() => false), this.#open(client).then(() => true)]);
+      const isReady = await Promise.race([
+        connectionEnd.then(() => false),
+        this.#connectToDatabase(client).then(() => true),
+      ]);
       if (isReady) this.#onReady(client);
-      return await ended;
+      return await connectionEnd;
     } finally {
       this.#endConnection();
     }
   }
 
-  async #open(client: NodeRedisClient): Promise<void> {
+  async #connectToDatabase(client: NodeRedisClient): Promise<void> {
     await client.connect();
     const { connectionName, db } = this.options;
     await selectDatabase(db, (command, ...args) => callNodeRedis(client, command, ...args));
@@ -152,7 +154,8 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
       this.#channels.delete(channel);
       return client[PUB_SUB_METHODS[command]](channel);
     }
-    // node-redis sends nothing for a channel that it has subscribed to. Any reply to PING is a sign of life, also an error.
+    // node-redis sends nothing for a channel that it has subscribed to. Any reply to PING is a sign of life, also an
+    // error.
     if (this.#channels.has(channel))
       return callNodeRedis(client, 'PING').catch((error: unknown) => {
         if (!isErrorReply(error)) throw error;
@@ -174,7 +177,7 @@ function isPubSubCommand(name: string): name is PubSubCommand {
 }
 
 /**
- * Ends a client of node-redis at once. The signal of `abortController` must be an option of its socket: `destroy` does not end a
+ * Ends a client at once. The signal of `abortController` must be an option of its socket: `destroy` does not end a
  * socket that is still connecting.
  */
 export function endNodeRedis(client: NodeRedisClient, abortController: AbortController): void {

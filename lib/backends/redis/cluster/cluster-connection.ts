@@ -6,11 +6,10 @@ import { resolveAddress } from './cluster-slots.js';
 
 const MAX_REDIRECTIONS = 5;
 const ASKING_COMMAND = ['ASKING'] as const;
-/** Pause before the retry of a command whose keys are on two nodes, while their slot migrates. */
 const MIGRATION_RETRY_MS = 50;
 
 /**
- * Sends each request to the master of its key, and follows redirections:
+ * Sends each request to the master of its key, and follows redirectionCount:
  * https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#redirection-and-resharding
  */
 export class ClusterConnection implements RedisServers {
@@ -47,17 +46,17 @@ export class ClusterConnection implements RedisServers {
   async send<T>(leaseKey: string, request: RedisRequest<T>): Promise<T> {
     const deadline = systemClock.now() + this.timeoutMs;
     let [address, isAsking] = [await this.#masterOf(leaseKey), false];
-    for (let redirections = 0; ;) {
+    for (let redirectionCount = 0; ;) {
       try {
         return await this.#sendTo(address, isAsking, leaseKey, request);
       } catch (error) {
         const message = error instanceof Error ? error.message : '';
         const redirection = parseRedirection(message, address);
         if (redirection?.kind === 'MOVED' || OUT_OF_SERVICE_PATTERN.test(message)) this.nodes.refreshSlots();
-        const isLastAttempt = systemClock.now() >= deadline || redirections === MAX_REDIRECTIONS;
+        const isLastAttempt = systemClock.now() >= deadline || redirectionCount === MAX_REDIRECTIONS;
         if (isLastAttempt || !(redirection || MIGRATING_KEYS_PATTERN.test(message))) throw error;
         if (redirection) {
-          redirections += 1;
+          redirectionCount += 1;
           [address, isAsking] = [redirection.address, redirection.kind === 'ASK'];
         } else {
           await pause(systemClock, MIGRATION_RETRY_MS);

@@ -6,29 +6,27 @@ interface WatchedNode {
 }
 
 /**
- * The health of a cluster, which is `up` while one node can be reached. Its detail tells what is wrong with other nodes.
- * When a node fails or slots move, all holds are in jeopardy until they are renewed.
+ * Health of a cluster, which is `up` while one node can be reached. When a node fails or slots move, all holds are in
+ * jeopardy until they are renewed.
  */
 export class ClusterHealth {
   readonly #nodes = new Map<string, WatchedNode>();
   readonly #listeners = new Set<(health: BackendHealth) => void>();
-  /** The reason why the cluster as a whole is down. */
-  #trouble: string | undefined;
+  #downReason: string | undefined;
   #lastNotifiedStatus: BackendHealth['status'] = 'idle';
 
   get current(): BackendHealth {
     const nodes = [...this.#nodes].map(([name, { health }]) => ({ name, ...health.current }));
     const hasNodeThatIs = (status: BackendHealth['status']): boolean => nodes.some((node) => node.status === status);
-    const isDown = this.#trouble !== undefined || hasNodeThatIs('down');
+    const isDown = this.#downReason !== undefined || hasNodeThatIs('down');
     const status = hasNodeThatIs('up') ? 'up' : isDown ? 'down' : 'idle';
-    const details = [...(this.#trouble === undefined ? [] : [this.#trouble]), ...nodes.flatMap(getDetails)];
+    const details = [...(this.#downReason === undefined ? [] : [this.#downReason]), ...nodes.flatMap(getDetails)];
     return { status, nodes, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
   }
 
-  /** Whether the cluster or one of its nodes cannot be reached. */
   get hasTrouble(): boolean {
     const isNodeDown = ({ health }: WatchedNode): boolean => health.current.status === 'down';
-    return this.#trouble !== undefined || [...this.#nodes.values()].some(isNodeDown);
+    return this.#downReason !== undefined || [...this.#nodes.values()].some(isNodeDown);
   }
 
   watchNode(address: string, health: ReportedHealth): void {
@@ -47,9 +45,8 @@ export class ClusterHealth {
     this.#nodes.delete(address);
   }
 
-  /** Reports the health of the cluster as a whole. */
-  report(status: BackendHealth['status'], trouble?: string): void {
-    this.#trouble = status === 'down' ? trouble : undefined;
+  report(status: BackendHealth['status'], reason?: string): void {
+    this.#downReason = status === 'down' ? reason : undefined;
     if (this.current.status === 'down' && this.#lastNotifiedStatus !== 'down') this.#notifyListeners(this.current);
   }
 
@@ -71,7 +68,6 @@ export class ClusterHealth {
   }
 }
 
-/** Returns what is wrong with one node, as a list with at most one text. */
 export function getDetails({ name, status, detail }: NodeHealth): string[] {
   if (status === 'down') return [`${name} is down: ${detail ?? 'no reason is known'}`];
   return detail === undefined ? [] : [`${name}: ${detail}`];

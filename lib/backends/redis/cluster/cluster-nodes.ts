@@ -9,24 +9,18 @@ import { toLoggableError } from '../error.js';
 
 /** Time between two loads of the slots while all nodes are up: a cluster does not announce a failover. */
 const REFRESH_MS = 5_000;
-/** First and longest time between two loads while a node is down. The time doubles with each load. */
-const MIN_RETRY_MS = 50;
+const RETRY_BASE_MS = 50;
 const MAX_RETRY_MS = 1_000;
-/** Minimum time between two loads, however many callers need the slots. */
-const MIN_INTERVAL_MS = 200;
-/** Number of masters that are asked for the slots at once. The first answer counts. */
+const MIN_LOAD_INTERVAL_MS = 200;
 const MASTERS_ASKED_AT_ONCE = 3;
 
-/** The connections to the masters of a cluster, and the slots that each of them serves. */
 export class ClusterNodes {
   readonly health = new ClusterHealth();
   readonly #connections = new Map<string, RedisConnection>();
-  /** Called when slots have moved to other masters. */
   onSlotsMoved = (): void => undefined;
-  /** The slots as they were last loaded. */
   slots: SlotMap | undefined;
-  #loading: Promise<SlotMap> | undefined;
-  #refreshing: Promise<unknown> | undefined;
+  #slotsPromise: Promise<SlotMap> | undefined;
+  #applicationRefresh: Promise<unknown> | undefined;
   #nextLoad: Timer | undefined;
   #retryCount = 0;
   #lastLoadAt = -Infinity;
@@ -46,11 +40,10 @@ export class ClusterNodes {
 
   readonly slotOf = (leaseKey: string): number => slotOf(this.keyPrefix + leaseKey);
 
-  /** Returns the only connection to an address. */
   connectionTo(address: string): RedisConnection {
     if (this.#isClosed) throw new Error('the backend is closed');
-    const existing = this.#connections.get(address);
-    if (existing) return existing;
+    const existingConnection = this.#connections.get(address);
+    if (existingConnection) return existingConnection;
     const source = this.source.createClientSource(address);
     const connection = new RedisConnection(source, this.timeoutMs, systemClock, this.slotOf);
     if (this.#onKeyChange) connection.trackKeys(this.#onKeyChange);
@@ -67,19 +60,19 @@ export class ClusterNodes {
     return [...this.#connections.values()].some((connection) => connection.canTrackKeys);
   }
 
-  /** Loads the slots, once for all callers at a time. Rejects when no node answers. */
+  /** @throws when no node answers */
   loadSlots(): Promise<SlotMap> {
-    this.#loading ??= runDetached(() => this.#loadFromNodes()).finally(() => {
-      this.#loading = undefined;
+    this.#slotsPromise ??= runDetached(() => this.#loadFromNodes()).finally(() => {
+      this.#slotsPromise = undefined;
       this.#retryCount = this.health.hasTrouble ? this.#retryCount + 1 : 0;
       this.#scheduleLoad(
-        this.#retryCount > 0 ? Math.min(MIN_RETRY_MS * 2 ** this.#retryCount, MAX_RETRY_MS) : REFRESH_MS,
+        this.#retryCount > 0 ? Math.min(RETRY_BASE_MS * 2 ** this.#retryCount, MAX_RETRY_MS) : REFRESH_MS,
       );
     });
-    return this.#loading;
+    return this.#slotsPromise;
   }
 
-  /** Loads the slots in the background. A failure is reported to the health. */
+  /** Reports a failure to the health only. */
   refreshSlots(): void {
     this.loadSlots().catch(() => undefined);
   }
@@ -96,9 +89,8 @@ export class ClusterNodes {
     this.#nextLoad = systemClock.schedule(delayMs, () => this.refreshSlots(), { background: true });
   }
 
-  /** Loads the slots from some masters or, if none of them answers, from any known node. */
   async #loadFromNodes(): Promise<SlotMap> {
-    const waitMs = this.#lastLoadAt + MIN_INTERVAL_MS - systemClock.now();
+    const waitMs = this.#lastLoadAt + MIN_LOAD_INTERVAL_MS - systemClock.now();
     if (waitMs > 0) await pause(systemClock, waitMs, { background: true });
     this.#lastLoadAt = systemClock.now();
     const masters = [...(this.slots?.masters ?? [])];
@@ -119,9 +111,9 @@ export class ClusterNodes {
   }
 
   #refreshApplicationCluster(): void {
-    const onSettled = (): void => void (this.#refreshing = undefined);
-    if (this.#refreshing) return;
-    this.#refreshing = this.source.refreshApplicationCluster?.().then(onSettled, onSettled);
+    const onSettled = (): void => void (this.#applicationRefresh = undefined);
+    if (this.#applicationRefresh) return;
+    this.#applicationRefresh = this.source.refreshApplicationCluster?.().then(onSettled, onSettled);
   }
 
   #loadFromFastest(addresses: readonly string[]): Promise<SlotMap> {
@@ -130,7 +122,6 @@ export class ClusterNodes {
     return Promise.any(addresses.map(loadFrom));
   }
 
-  /** Replaces the slots, and closes the connections to nodes that are no longer masters. */
   #applySlots(slots: SlotMap): void {
     const previousSlots = this.slots;
     this.slots = slots;

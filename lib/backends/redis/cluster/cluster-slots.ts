@@ -1,7 +1,6 @@
 import { SLOT_COUNT } from '../connection/key-slot.js';
 import { asList } from '../scripts/redis-values.js';
 
-/** The master of each slot, by `host:port`, as one node of the cluster reported it. */
 export class SlotMap {
   readonly masters: ReadonlySet<string>;
 
@@ -9,16 +8,13 @@ export class SlotMap {
     this.masters = new Set(masterBySlot.filter((address) => address !== undefined));
   }
 
-  /**
-   * Parses the reply of `CLUSTER SLOTS`: https://redis.io/docs/latest/commands/cluster-slots/
-   * @param sender address of the node that replied
-   */
+  /** @param reply reply of `CLUSTER SLOTS`: https://redis.io/docs/latest/commands/cluster-slots/ */
   static parse(reply: unknown, sender: string): SlotMap {
     const masterBySlot = Array.from<string | undefined>({ length: SLOT_COUNT });
     for (const range of asList(reply)) {
-      const [first, last, master] = asList(range);
+      const [firstSlot, lastSlot, master] = asList(range);
       const [host, port] = asList(master);
-      masterBySlot.fill(resolveAddress(host, port, sender), Number(first), Number(last) + 1);
+      masterBySlot.fill(resolveAddress(host, port, sender), Number(firstSlot), Number(lastSlot) + 1);
     }
     return new SlotMap(masterBySlot);
   }
@@ -32,7 +28,7 @@ export class SlotMap {
   }
 }
 
-/** Returns `host:port`. The host of `sender` stands in for a missing one: a node may not know its own host. */
+/** Returns `host:port`. The host of `sender` stands in for a missing one, because a node may not know its own host. */
 export function resolveAddress(host: unknown, port: unknown, sender: string): string {
   const isKnown = typeof host === 'string' && host !== '' && host !== '?';
   return `${isKnown ? host : splitAddress(sender).host}:${String(port)}`;

@@ -8,7 +8,6 @@ import type { RedisClusterOptions } from '../options.js';
 
 const REDIS_PORT = 6_379;
 
-/** Makes the connections to the nodes of a cluster. */
 export interface ClusterSource {
   /** Text that clients put before every key, and which counts for the key's slot. */
   readonly keyPrefix: string;
@@ -16,7 +15,7 @@ export interface ClusterSource {
   loadSeedAddresses(): Promise<readonly string[]>;
   /** @param address `host:port`, as the cluster knows it */
   createClientSource(address: string): ClientSource;
-  /** Has the application's cluster client load its nodes again. Called when no known node answers, once at a time. */
+  /** Makes the application's cluster client load its nodes again, because no known node answers. */
   refreshApplicationCluster?(): Promise<unknown>;
 }
 
@@ -35,7 +34,7 @@ export function createClusterSource(
   };
 }
 
-/** Returns a source that duplicates the connections of the application's `Cluster`, and sends it no commands of locks. */
+/** Returns a source that duplicates the connections of the `Cluster`, and sends it no commands of locks. */
 export function createGivenClusterSource(givenCluster: RedisCluster): ClusterSource {
   const { keyPrefix = '', natMap } = givenCluster.options;
   return {
@@ -57,7 +56,7 @@ export function createGivenClusterSource(givenCluster: RedisCluster): ClusterSou
         const options = { ...OWN_CLIENT_OPTIONS, readOnly: false, keyPrefix: prefix, ...location };
         return withDatabaseCheck(node.duplicate(options));
       };
-      // With a prefix a client subscribes to another channel than that to which the scripts publish.
+      // A client with a prefix would subscribe to another channel than the scripts publish to.
       return { makeClient: duplicatorWithPrefix(keyPrefix), makeSubscriber: duplicatorWithPrefix('') };
     },
   };

@@ -8,9 +8,9 @@ import { Subscription, type Subscriptions } from '../connection/subscription.js'
 const MAX_CHANNEL_NAMES = 20_000;
 
 /**
- * One subscription on each master that has a key for which this process waits or which it holds. Their channels are
- * sharded: a message stays on its node, whose count of receivers shows whether this process listens. The name of a
- * channel therefore lies in a slot of its node.
+ * One subscription on each master that has a key for which this process waits or which it holds. Channels are sharded:
+ * a message stays on its node, whose count of receivers shows whether this process listens. The name of a channel
+ * therefore lies in a slot of its node.
  */
 export class ClusterSubscriptions implements Subscriptions {
   readonly isSharded = true;
@@ -21,7 +21,6 @@ export class ClusterSubscriptions implements Subscriptions {
   constructor(
     private readonly nodes: ClusterNodes,
     private readonly prefix: string,
-    /** Whether the subscriptions wake waiters; otherwise they only report changed keys. */
     private readonly wakesWaiters: boolean,
   ) {
     nodes.onSlotsMoved = () => this.#onSlotsMoved();
@@ -55,7 +54,6 @@ export class ClusterSubscriptions implements Subscriptions {
       : (this.#subscriptionByAddress.get(address) ?? this.#createSubscription(address));
   }
 
-  /** Returns `undefined` when no channel name lies in a slot of the node. */
   #createSubscription(address: string): Subscription | undefined {
     const name = this.wakesWaiters ? this.#findChannelName(address) : undefined;
     if (this.wakesWaiters && name === undefined) return undefined;
@@ -73,7 +71,7 @@ export class ClusterSubscriptions implements Subscriptions {
     return undefined;
   }
 
-  /** Closes subscriptions whose channel or node has lost its slots. Wakes all waiters, because their keys may have moved. */
+  /** Wakes all waiters, because their keys may have moved. */
   #onSlotsMoved(): void {
     for (const [address, { name }] of this.#subscriptionByAddress) {
       const isMaster = this.nodes.slots?.masters.has(address) === true;
@@ -84,9 +82,9 @@ export class ClusterSubscriptions implements Subscriptions {
   }
 
   #closeSubscription(address: string): void {
-    const closing = this.#subscriptionByAddress.get(address)?.close() ?? Promise.resolve();
+    const closePromise = this.#subscriptionByAddress.get(address)?.close() ?? Promise.resolve();
     this.#subscriptionByAddress.delete(address);
-    const closed = closing.finally(() => this.#closingSubscriptions.delete(closed));
-    this.#closingSubscriptions.add(closed);
+    const trackedPromise = closePromise.finally(() => this.#closingSubscriptions.delete(trackedPromise));
+    this.#closingSubscriptions.add(trackedPromise);
   }
 }

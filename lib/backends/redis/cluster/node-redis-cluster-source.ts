@@ -3,13 +3,13 @@ import type { NodeRedisClient, NodeRedisCluster, NodeRedisClusterNode } from '..
 import type { NatMap } from '../connection/redis-client.js';
 import { type ClusterSource, reachableAddress } from './cluster-source.js';
 
-/** Returns a source that duplicates the connections of the application's cluster, and sends it no commands of locks. */
+/** Returns a source that duplicates the connections of the cluster, and sends it no commands of locks. */
 export function createGivenNodeRedisClusterSource(cluster: NodeRedisCluster): ClusterSource {
   const loadNodes = async (): Promise<[NodeRedisClusterNode, ...NodeRedisClusterNode[]]> => {
     if (!cluster.isOpen) await cluster.connect();
-    const [first, ...others] = [...cluster.masters, ...cluster.replicas];
-    if (!first) throw new Error('the given cluster is not connected');
-    return [first, ...others];
+    const [firstNode, ...otherNodes] = [...cluster.masters, ...cluster.replicas];
+    if (!firstNode) throw new Error('the given cluster is not connected');
+    return [firstNode, ...otherNodes];
   };
   const findTemplate = async (): Promise<NodeRedisClient> => {
     const nodes = await loadNodes();

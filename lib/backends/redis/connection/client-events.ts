@@ -4,18 +4,14 @@ const EVENTS = ['connecting', 'ready', 'close', 'end'] as const;
 
 type ClientListeners = Readonly<Record<(typeof EVENTS)[number], () => void>>;
 
-/** The listeners of all lock services on one client, and the functions that the client calls for them. */
 interface SharedListeners {
   readonly allListeners: Set<ClientListeners>;
   readonly callbacks: ClientListeners;
 }
 
-const sharedListeners = new WeakMap<RedisClient, SharedListeners>();
+const sharedListenersByClient = new WeakMap<RedisClient, SharedListeners>();
 
-/**
- * Calls `listeners` at the events of `client` until the returned function is called. All lock services on a client share
- * one listener for each event, because Node warns of a leak after ten.
- */
+/** Lets all lock services on a client share one listener for each event, because Node warns of a leak after ten. */
 export function addClientListeners(client: RedisClient, listeners: ClientListeners): () => void {
   const { allListeners, callbacks } = sharedListenersOf(client);
   if (allListeners.size === 0) for (const event of EVENTS) client.on(event, callbacks[event]);
@@ -27,8 +23,8 @@ export function addClientListeners(client: RedisClient, listeners: ClientListene
 }
 
 function sharedListenersOf(client: RedisClient): SharedListeners {
-  const existing = sharedListeners.get(client);
-  if (existing) return existing;
+  const existingListeners = sharedListenersByClient.get(client);
+  if (existingListeners) return existingListeners;
   const allListeners = new Set<ClientListeners>();
   const callAll = (event: (typeof EVENTS)[number]) => () => {
     for (const listeners of allListeners) listeners[event]();
@@ -39,7 +35,7 @@ function sharedListenersOf(client: RedisClient): SharedListeners {
     close: callAll('close'),
     end: callAll('end'),
   };
-  const shared = { allListeners, callbacks };
-  sharedListeners.set(client, shared);
-  return shared;
+  const newListeners = { allListeners, callbacks };
+  sharedListenersByClient.set(client, newListeners);
+  return newListeners;
 }

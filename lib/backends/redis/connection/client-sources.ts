@@ -12,7 +12,6 @@ import { type RedisClientPackage, loadClientMaker } from '../clients/own-client.
 import { readRedisUrl } from '../redis-url.js';
 import type { ClientSource, RedisClient } from './redis-client.js';
 
-/** Returns a source of connections to the server of a URL. */
 export function createUrlSource(
   url: string,
   { credentials, tls }: RedisLoginOptions = {},
@@ -24,7 +23,6 @@ export function createUrlSource(
   return { makeClient: async () => (await loadClientMaker(clientPackage, 'url')).makeClient(location, login) };
 }
 
-/** Returns a source of connections to a server that is described by host and port. */
 export function createHostSource(
   { host, port, db, tls, ...secrets }: RedisHostOptions,
   clientPackage?: RedisClientPackage,
@@ -35,7 +33,6 @@ export function createHostSource(
   return { makeClient: async () => (await loadClientMaker(clientPackage, 'host')).makeClient(location, login) };
 }
 
-/** Returns a source that uses the application's client, and a duplicate of it for the subscription. */
 export function createGivenClientSource(client: RedisClient | NodeRedisClient): ClientSource {
   if (isNodeRedisClient(client)) {
     const givenClient = adaptNodeRedis(client);

@@ -1,22 +1,18 @@
 import { NotSentError, ReportedHealth } from '../../../core/index.js';
 
-/** The sender of commands, which is told when its client may be used. */
 export interface ClientStateListener {
-  /** Called when commands may be sent to the client again. */
   onUsable(): void;
-  /** Called when commands must wait. With `error`, the requests that wait now fail with it. */
+  /** With `error`, fails the requests that wait now. */
   onUnusable(error?: Error): void;
-  /** Called when the server has answered a new connection for the first time. */
+  /** Called at the first reply to a new connection that is no error. */
   onFirstSuccess(): void;
 }
 
-/** The state of a connection's client, and the health of its server. */
 export class ClientState {
   readonly health = new ReportedHealth();
   #isReady = false;
   #isUsable = false;
   #isClosed = false;
-  /** Whether the server has answered the present connection without an error. */
   #hasAnswered = false;
 
   constructor(private readonly listener: ClientStateListener) {}
@@ -31,7 +27,6 @@ export class ClientState {
     return this.#isUsable;
   }
 
-  /** Whether the backend is closed. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
@@ -51,14 +46,12 @@ export class ClientState {
     this.listener.onUnusable(error);
   }
 
-  /** Called when the connection has ended. Fails the waiting requests. */
   becomeDisconnected(reason: string): void {
     this.#isReady = false;
     this.health.report('down', reason);
     this.becomeUnusable(new NotSentError(reason));
   }
 
-  /** Called when the client is about to be replaced. The waiting requests go on waiting. */
   becomeReplaced(): void {
     this.#isReady = false;
     this.becomeUnusable();
@@ -69,7 +62,6 @@ export class ClientState {
     this.becomeUnusable(closedError());
   }
 
-  /** Called when the server has replied. `isSuccess`: the reply was no error. */
   onReply(isSuccess: boolean): void {
     if (this.#isClosed) return;
     if (this.#isReady && !this.#isUsable) this.becomeUsable();

@@ -5,20 +5,17 @@ import type { KeyTracking } from './key-tracking.js';
 import type { RedisArgument, RedisClient, RedisCommand } from './redis-client.js';
 import type { RedisRequest } from './redis-servers.js';
 
-/** The connection that sends requests, and is told of their replies. */
 export interface PendingRequestListener {
-  /** Called when the server has replied. `isSuccess`: the reply was no error. */
   onReply(isSuccess: boolean): void;
-  /** Called once when the request was answered, has failed, or is to be sent again. */
+  /** Called once for each request: when it was answered, has failed, or is to be sent again. */
   onSettled(pending: PendingRequest): void;
-  /** Called with each error reply of the server, before the request fails. */
   onErrorReply(error: Error): void;
   /**
-   * Returns whether the request should be sent again in a command of its own, after the error READONLY for one call of a
-   * shared command. Returns `true` to one request at a time: one is enough to show the client the error.
+   * Returns whether to send the request again in a command of its own, after READONLY for one call of a shared command.
+   * One request at a time is enough to show the client the error.
    */
   reserveReadOnlyResend(): boolean;
-  /** Sends the request once more. The server did not carry out its first command. */
+  /** Sends a request again whose first command the server did not carry out. */
   resend(pending: PendingRequest, mode: SendMode): void;
 }
 
@@ -29,15 +26,12 @@ export interface SendMode {
   readonly isAlone: boolean;
 }
 
-/** A request that is not answered yet. */
 export class PendingRequest {
   /** Index in the list of `RequestsUnderWay`; negative while the request waits. */
   index = -1;
   /** Time when the request began to wait for a usable client; 0 when the client was usable. */
   enqueuedAt = 0;
-  /** Number of commands, including the confirmation. */
   readonly size: number;
-  /** Replies in the order of the commands. A command stands where its reply is missing. */
   readonly #replies: unknown[];
   #missingReplyCount: number;
 
@@ -47,9 +41,7 @@ export class PendingRequest {
     readonly slot: number,
     readonly mode: SendMode,
     private readonly listener: PendingRequestListener,
-    /** Resolves the request with its replies. May throw when they are not valid. */
     readonly resolve: (replies: readonly unknown[]) => void,
-    /** Rejects the request with an error that may be logged. */
     readonly reject: (error: unknown) => void,
   ) {
     this.size = request.commands.length + (request.confirmation ? 1 : 0);
@@ -57,17 +49,13 @@ export class PendingRequest {
     this.#replies = request.commands.length === 1 ? [undefined] : [...request.commands];
   }
 
-  /**
-   * Takes the next reply. Replies come in the order of the commands.
-   * @param isShared whether other requests had calls in the same command
-   */
-  onReply(reply: unknown, isShared: boolean): void {
+  onReply(reply: unknown, isCommandShared: boolean): void {
     if (this.#missingReplyCount === 0) return;
     if (isErrorReply(reply)) {
       const error = toLoggableError(reply);
       this.listener.onErrorReply(error);
       // The client sees only an error that answers a whole command, and may reconnect because of READONLY.
-      const shouldResend = isShared && isReadOnlyError(error) && this.listener.reserveReadOnlyResend();
+      const shouldResend = isCommandShared && isReadOnlyError(error) && this.listener.reserveReadOnlyResend();
       return shouldResend ? this.#resend({ ...this.mode, isAlone: true }) : this.fail(error);
     }
     this.#replies[this.size - this.#missingReplyCount] = reply;
@@ -81,13 +69,12 @@ export class PendingRequest {
     }
   }
 
-  /** Handles an error reply to a command that several requests share, any of which may be its cause. */
+  /** Handles an error reply that any of the requests in a shared command may have caused. */
   onSharedCommandError(error: Error): void {
     if (isUnknownScriptError(error) || isReadOnlyError(error)) this.fail(error);
     else this.#resend({ ...this.mode, isAlone: true });
   }
 
-  /** Fails the request. Sends a script again by its source when the server does not know its SHA-1. */
   fail(error: Error): void {
     if (this.#missingReplyCount === 0) return;
     if (isUnknownScriptError(error) && !this.mode.isBySource) return this.#resend({ ...this.mode, isBySource: true });
@@ -108,7 +95,6 @@ export class PendingRequest {
   }
 }
 
-/** One command of a batch, and the requests that it answers. */
 interface BatchCommand {
   readonly command: RedisCommand | ScriptCall;
   /** Calls of one script that share the command; empty for a command that runs no script. */
@@ -117,7 +103,7 @@ interface BatchCommand {
 }
 
 /**
- * The commands of one event loop iteration, for one write to the socket. Calls of one script share a command, because a
+ * Commands of one event loop iteration, for one write to the socket. Calls of one script share a command, because a
  * command costs client and server more than a call does. Pipelines of ioredis would save less.
  */
 export class CommandBatch {
@@ -135,10 +121,10 @@ export class CommandBatch {
 
   add(pending: PendingRequest): void {
     const { commands, confirmation } = pending.request;
-    const [first, second] = commands;
+    const [firstCommand, secondCommand] = commands;
     // A request of several commands relies on their order: none of them is shared.
-    const singleCall = first && !second && 'script' in first ? first : undefined;
-    if (!singleCall || pending.mode.isAlone || !this.#shareCommand(singleCall, pending)) {
+    const singleCall = firstCommand && !secondCommand && 'script' in firstCommand ? firstCommand : undefined;
+    if (!singleCall || pending.mode.isAlone || !this.#tryShareCommand(singleCall, pending)) {
       for (const command of commands)
         this.#commands.push({ command, calls: 'script' in command ? [command] : [], requests: [pending] });
     }
@@ -146,23 +132,21 @@ export class CommandBatch {
     if (confirmation) this.#unconfirmedRequests.push(pending);
   }
 
-  /** Sends all commands, then one confirmation for all requests that need it. */
   send(): void {
     for (const command of this.#commands) this.#sendCommand(command);
     const confirmation = this.#unconfirmedRequests[0]?.request.confirmation;
     if (confirmation) this.#sendCommand({ command: confirmation, calls: [], requests: this.#unconfirmedRequests });
   }
 
-  /** Adds the call to a command of the same script and mode. Returns whether there was such a command. */
-  #shareCommand(call: ScriptCall, pending: PendingRequest): boolean {
+  #tryShareCommand(call: ScriptCall, pending: PendingRequest): boolean {
     for (let i = this.#commands.length - 1; i >= this.#firstShareableIndex; i -= 1) {
       const { calls = [], requests = [] } = this.#commands[i] ?? {};
-      const [first] = requests;
+      const [firstRequest] = requests;
       const canShare =
         calls[0]?.script === call.script &&
-        first?.mode.isBySource === pending.mode.isBySource &&
-        !first.mode.isAlone &&
-        first.slot === pending.slot;
+        firstRequest?.mode.isBySource === pending.mode.isBySource &&
+        !firstRequest.mode.isAlone &&
+        firstRequest.slot === pending.slot;
       if (canShare && calls.length < call.script.maxCallsPerCommand) {
         calls.push(call);
         requests.push(pending);
@@ -173,7 +157,7 @@ export class CommandBatch {
   }
 
   #sendCommand({ command, calls, requests }: BatchCommand): void {
-    const isShared = calls.length > 1;
+    const isCommandShared = calls.length > 1;
     const onFailure = (error: unknown): void => {
       const loggableError = toLoggableError(error);
       if (isErrorReply(error)) {
@@ -181,15 +165,16 @@ export class CommandBatch {
         this.listener.onErrorReply(loggableError);
       }
       for (const pending of requests) {
-        if (isShared && isErrorReply(error)) pending.onSharedCommandError(loggableError);
+        if (isCommandShared && isErrorReply(error)) pending.onSharedCommandError(loggableError);
         else pending.fail(loggableError);
       }
     };
     const onAnswer = (reply: unknown): void => {
       this.listener.onReply(!(Array.isArray(reply) && reply.some(isErrorReply)));
       try {
-        const replies = isShared ? asList(reply) : undefined;
-        for (let i = 0; i < requests.length; i += 1) requests[i]?.onReply(replies ? replies[i] : reply, isShared);
+        const replies = isCommandShared ? asList(reply) : undefined;
+        for (let i = 0; i < requests.length; i += 1)
+          requests[i]?.onReply(replies ? replies[i] : reply, isCommandShared);
       } catch (error) {
         onFailure(error);
       }
@@ -207,10 +192,9 @@ export class CommandBatch {
   }
 }
 
-/** Returns one command for calls of one script: first the keys of all calls, then their arguments. */
 function toEvalCommand(script: RedisScript, calls: readonly ScriptCall[], isBySource = false): RedisCommand {
-  const [name, text] = isBySource ? ['EVAL', script.source] : ['EVALSHA', script.sha1];
-  const command: [string, ...RedisArgument[]] = [name, text, calls.length * script.keyCount];
+  const [name, sourceOrSha1] = isBySource ? ['EVAL', script.source] : ['EVALSHA', script.sha1];
+  const command: [string, ...RedisArgument[]] = [name, sourceOrSha1, calls.length * script.keyCount];
   for (const { keys } of calls) command.push(...keys);
   for (const { args } of calls) command.push(...args);
   return command;

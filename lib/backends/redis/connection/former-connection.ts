@@ -1,15 +1,14 @@
 import { type Clock, isFulfilledWithin } from '../../../core/index.js';
 import type { RedisClient } from './redis-client.js';
 
-/** The id and the name by which `CLIENT LIST` shows a connection. */
 interface ConnectionIdentity {
   readonly id: string;
   readonly name: string;
 }
 
 /**
- * The connection that was replaced, which the server is told to end. Commands that the network still delays would
- * otherwise run after their callers have retried: a late acquisition holds its key for a TTL.
+ * The replaced connection, which the server is told to end. Commands that the network still delays would otherwise run
+ * after their callers have retried: a late acquisition holds its key for a TTL.
  */
 export class FormerConnection {
   #identity: ConnectionIdentity | undefined;
@@ -23,7 +22,6 @@ export class FormerConnection {
     return this.#identity !== undefined;
   }
 
-  /** Remembers the id of the present connection, unless the user has no right to `CLIENT ID`. */
   async remember(client: RedisClient, sendCommand: (...command: [string, string]) => Promise<unknown>): Promise<void> {
     const name = client.options?.connectionName;
     if (name === undefined) return;
@@ -31,7 +29,7 @@ export class FormerConnection {
     if (id !== undefined) this.#identity = { id, name };
   }
 
-  /** Ends the remembered connection, if the server still has it. Never rejects, and settles within the time-out. */
+  /** Never rejects, and settles within the time-out. */
   async end(client: RedisClient): Promise<void> {
     const identity = this.#identity;
     this.#identity = undefined;

@@ -5,7 +5,6 @@ import type { ClientKeeper } from './client-keeper.js';
 import { type ClientState, closedError } from './client-state.js';
 import type { RedisClient } from './redis-client.js';
 
-/** Keeper of a client that the application made, which is never disconnected and never replaced. */
 export class GivenClientKeeper implements ClientKeeper {
   /** Private, because printing a service must not print the password that the client has. */
   readonly #client: RedisClient;
@@ -76,8 +75,8 @@ export class GivenClientKeeper implements ClientKeeper {
   }
 
   /**
-   * Sends a PING in each time-out until the server answers, which makes the client usable again. Late replies may not do
-   * so: the client's `commandTimeout` may have failed their commands already.
+   * Sends a PING in each time-out until the server answers. Does not rely on late replies: the client's
+   * `commandTimeout` may have failed their commands already.
    */
   async #awaitSignOfLife(): Promise<void> {
     if (this.#isAwaitingSignOfLife) return;

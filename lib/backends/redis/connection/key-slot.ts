@@ -1,11 +1,14 @@
 export const SLOT_COUNT = 16_384;
 
-/** Returns the slot of a key: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model */
+/**
+ * Returns the slot of a key:
+ * https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model
+ */
 export function slotOf(key: string): number {
   const openBrace = key.indexOf('{');
   const closeBrace = key.indexOf('}', openBrace + 1);
   const hashedPart = openBrace >= 0 && closeBrace > openBrace + 1 ? key.slice(openBrace + 1, closeBrace) : key;
-  return crc16(Buffer.from(hashedPart)) % SLOT_COUNT;
+  return crc16Xmodem(Buffer.from(hashedPart)) % SLOT_COUNT;
 }
 
 const CRC16_TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
@@ -14,8 +17,7 @@ const CRC16_TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
   return crc;
 });
 
-/** Returns the CRC-16/XMODEM of the bytes. */
-function crc16(bytes: Uint8Array): number {
+function crc16Xmodem(bytes: Uint8Array): number {
   let crc = 0;
   for (const byte of bytes) crc = ((crc << 8) & 0xffff) ^ (CRC16_TABLE[(crc >> 8) ^ byte] ?? 0);
   return crc;

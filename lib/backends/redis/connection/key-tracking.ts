@@ -3,13 +3,10 @@ import { isErrorReply, toLoggableError } from '../error.js';
 import type { RedisClient } from './redis-client.js';
 import { SharedTracking, type TrackingSharer } from './shared-tracking.js';
 
-/** Channel on which a server tells one connection which keys have changed. */
 export const CHANGES_CHANNEL = '__redis__:invalidate';
-/** Part of an advice: the consequence when the server does not report changed keys. */
 export const NO_TRACKING_CONSEQUENCE = 'a holder whose key is deleted learns of it with its next renewal';
 
-/** Reply of `CLIENT GETREDIR` on a connection without tracking. */
-const NOT_TRACKING = '-1';
+const REDIRECT_ID_WITHOUT_TRACKING = '-1';
 
 class TrackedByApplicationError extends Error {
   constructor() {
@@ -18,21 +15,18 @@ class TrackedByApplicationError extends Error {
 }
 
 /**
- * Has the server track the keys that this process renews, and report when one of them changes. The reports go to a second
- * connection, because RESP2 cannot mix them with replies. Acquisitions and releases are not tracked, and cost nothing more.
+ * Has the server track the keys that this process renews, and report when one of them changes. The reports go to a
+ * second connection, because RESP2 cannot mix them with replies.
  * https://redis.io/docs/latest/develop/reference/client-side-caching/
  *
- * A report is only a hint: the server also sends it when it stops tracking a key for lack of space. Each renewal yields at
- * most one report.
+ * A report is only a hint: the server also sends it when it stops tracking a key for lack of space. Each renewal yields
+ * at most one report.
  */
 export class KeyTracking implements TrackingSharer {
-  /** Connection that gets the reports. */
-  #listener: RedisClient | undefined;
+  #listenerClient: RedisClient | undefined;
   /** The `CLIENT ID` of the listener, once it has subscribed. */
   #listenerId: string | undefined;
-  /** Connection for commands, whose keys are tracked. */
   #trackedClient: RedisClient | undefined;
-  /** The `CLIENT ID` of the listener that was last announced on that connection. */
   #announcedListenerId: string | undefined;
   #isTracking = false;
   #isRefused = false;
@@ -44,7 +38,6 @@ export class KeyTracking implements TrackingSharer {
     private readonly isApplicationClient = false,
   ) {}
 
-  /** Whether a store has asked for tracking. */
   get isWanted(): boolean {
     return this.#onChange !== undefined;
   }
@@ -63,28 +56,27 @@ export class KeyTracking implements TrackingSharer {
     this.#onChange = onChange;
   }
 
-  /** Makes `client` the listener. It must be connected, and must not have subscribed yet. Never rejects. */
+  /** Makes `client` the listener, which must be connected and must not have subscribed yet. Never rejects. */
   async listen(client: RedisClient): Promise<void> {
-    this.#listener = client;
+    this.#listenerClient = client;
     try {
-      const [id] = await Promise.all([client.call('client', 'id'), client.call('subscribe', CHANGES_CHANNEL)]);
-      if (client !== this.#listener) return;
+      const [clientId] = await Promise.all([client.call('client', 'id'), client.call('subscribe', CHANGES_CHANNEL)]);
+      if (client !== this.#listenerClient) return;
       this.#isRefused = false;
-      this.#listenerId = String(id);
+      this.#listenerId = String(clientId);
       // Earlier renewals were not tracked: any key may have changed.
       this.#onChange?.(undefined);
     } catch (error) {
-      if (client === this.#listener) this.#onRefusal(error);
+      if (client === this.#listenerClient) this.#onRefusal(error);
     }
   }
 
-  /** Ends the tracking if `client` is still the listener. */
   stopListening(client: RedisClient): void {
-    if (client === this.#listener) this.#stop();
+    if (client === this.#listenerClient) this.#stop();
   }
 
   #stop(): void {
-    this.#listener = undefined;
+    this.#listenerClient = undefined;
     this.#listenerId = undefined;
     this.#isTracking = false;
     const client = this.#trackedClient;
@@ -107,25 +99,23 @@ export class KeyTracking implements TrackingSharer {
     this.#onChange?.(name);
   }
 
-  /** Has the next command announce the listener, because another service's listener has stopped. */
   announceAgain(): void {
     this.#isTracking = false;
     this.#announcedListenerId = undefined;
     this.onChange(undefined);
   }
 
-  /** Tells the server which connection listens, before the first commands of `client`. */
   announceListener(client: RedisClient): void {
-    const id = this.#listenerId;
-    if (id === undefined || (client === this.#trackedClient && id === this.#announcedListenerId)) return;
+    const listenerId = this.#listenerId;
+    if (listenerId === undefined || (client === this.#trackedClient && listenerId === this.#announcedListenerId))
+      return;
     this.#trackedClient = client;
-    this.#announcedListenerId = id;
+    this.#announcedListenerId = listenerId;
     this.#isTracking = false;
-    if (this.isApplicationClient) void this.#trackApplicationClient(client, id);
-    else this.#startTracking(client, id);
+    if (this.isApplicationClient) void this.#trackApplicationClient(client, listenerId);
+    else this.#startTracking(client, listenerId);
   }
 
-  /** Has the server track the keys that the next command of the connection reads. */
   trackNextCommand(client: RedisClient): void {
     if (client !== this.#trackedClient || !this.#isTracking) return;
     client.call('CLIENT', 'CACHING', 'YES').catch((error: unknown) => {
@@ -133,15 +123,15 @@ export class KeyTracking implements TrackingSharer {
     });
   }
 
-  /** Tracks keys on a client of the application, unless the application tracks keys itself and would miss its reports. */
-  async #trackApplicationClient(client: RedisClient, id: string): Promise<void> {
-    const isCurrent = (): boolean => client === this.#trackedClient && id === this.#listenerId;
+  /** Tracks no keys where the application tracks keys on the client itself, and would miss its reports. */
+  async #trackApplicationClient(client: RedisClient, listenerId: string): Promise<void> {
+    const isCurrent = (): boolean => client === this.#trackedClient && listenerId === this.#listenerId;
     try {
       const redirectId = String(await client.call('CLIENT', 'GETREDIR'));
       if (!isCurrent()) return;
-      if (redirectId !== NOT_TRACKING && redirectId !== SharedTracking.of(client).listenerId)
+      if (redirectId !== REDIRECT_ID_WITHOUT_TRACKING && redirectId !== SharedTracking.of(client).listenerId)
         throw new TrackedByApplicationError();
-      this.#startTracking(client, id);
+      this.#startTracking(client, listenerId);
       // Renewals were not tracked meanwhile: any key may have changed.
       this.#onChange?.(undefined);
     } catch (error) {
@@ -149,16 +139,16 @@ export class KeyTracking implements TrackingSharer {
     }
   }
 
-  #startTracking(client: RedisClient, id: string): void {
+  #startTracking(client: RedisClient, listenerId: string): void {
     this.#isTracking = true;
-    SharedTracking.of(client).add(this, id);
+    SharedTracking.of(client).add(this, listenerId);
     const onSuccess = (): void => this.health.setAdvice('tracking', undefined);
     client
-      .call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', id, 'OPTIN', 'NOLOOP')
-      .then(onSuccess, (error: unknown) => id === this.#listenerId && this.#onTrackingError(error));
+      .call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', listenerId, 'OPTIN', 'NOLOOP')
+      .then(onSuccess, (error: unknown) => listenerId === this.#listenerId && this.#onTrackingError(error));
   }
 
-  /** Ends the tracking after an error reply. After other errors, such as a lost connection, the next commands try again. */
+  /** Ends the tracking only after an error reply. After other errors the next commands try again. */
   #onTrackingError(error: unknown): void {
     if (isErrorReply(error) || error instanceof TrackedByApplicationError) this.#onRefusal(error);
     else {
@@ -167,7 +157,6 @@ export class KeyTracking implements TrackingSharer {
     }
   }
 
-  /** Ends the tracking until a connection listens again. */
   #onRefusal(error: unknown): void {
     this.#stop();
     this.#isRefused = true;

@@ -14,12 +14,10 @@ import { type ClientState, closedError } from './client-state.js';
 import { FormerConnection } from './former-connection.js';
 import type { ClientSource, RedisClient, RedisCommand } from './redis-client.js';
 
-/** Time after which an unfinished handshake is abandoned for a new connection. */
 const MAX_HANDSHAKE_MS = 5_000;
-/** Minimum time-out with which idle connections are tested: half of it must be enough to make another connection. */
+/** Minimum time-out to test idle connections: half of it must be enough to make another connection. */
 const MIN_TIMEOUT_TO_TEST_MS = 500;
 
-/** Keeper of a client that the backend makes, and replaces when its server is silent or no longer the master. */
 export class OwnClientKeeper implements ClientKeeper {
   /** Private, because printing a service must not print the password that the client has. */
   #client: RedisClient | undefined;
@@ -56,13 +54,14 @@ export class OwnClientKeeper implements ClientKeeper {
     return undefined;
   }
 
-  /** Sends a PING, and waits for half the time-out. The other half remains for another connection. */
+  /** Waits for half the time-out only: the other half remains for another connection. */
   testIdleClient(): void {
     const client = this.#client;
     if (!client || this.timeoutMs < MIN_TIMEOUT_TO_TEST_MS) return;
     this.state.becomeUnusable();
     const onNoReply = (): void => {
-      if (client === this.#client && !this.state.isClosed) this.#replace('the connection has died while it was idle');
+      if (client === this.#client && !this.state.isClosed)
+        this.#replaceClient('the connection has died while it was idle');
     };
     const replyTimer = scheduleReplyTimeout(this.clock, this.timeoutMs / 2, onNoReply, { background: true });
     const onPingSettled = (): void => {
@@ -73,16 +72,15 @@ export class OwnClientKeeper implements ClientKeeper {
   }
 
   onSilence(error: Error): void {
-    this.#replace(error.message);
+    this.#replaceClient(error.message);
   }
 
   onConnectTimeout(error: Error): void {
     const isHandshaking = !this.state.isReady && this.clock.now() - this.#handshakeStartedAt < MAX_HANDSHAKE_MS;
     if (isHandshaking) this.state.health.report('down', error.message);
-    else this.#replace(error.message);
+    else this.#replaceClient(error.message);
   }
 
-  /** Remembers the connection's id, so that the next connection can have the server end this one. */
   onFirstReply(sendCommand: (...command: RedisCommand) => Promise<unknown>): void {
     if (this.#client) void this.#formerConnection.remember(this.#client, sendCommand);
   }
@@ -100,16 +98,15 @@ export class OwnClientKeeper implements ClientKeeper {
     if (client) this.#disconnect(client);
   }
 
-  /** Connects. Fails the waiting requests when no client can be made; the next request tries again. */
   #connect(delayMs = 0): Promise<RedisClient> {
     if (this.#clientPromise) return this.#clientPromise;
-    const connecting = this.#makeClient(delayMs);
-    this.#clientPromise = connecting;
-    connecting.catch((error: unknown) => {
-      if (this.#clientPromise === connecting) this.#clientPromise = undefined;
+    const clientPromise = this.#makeClient(delayMs);
+    this.#clientPromise = clientPromise;
+    clientPromise.catch((error: unknown) => {
+      if (this.#clientPromise === clientPromise) this.#clientPromise = undefined;
       this.state.becomeUnusable(isLockError(error) ? error : new NotSentError(toLoggableError(error).message));
     });
-    return connecting;
+    return clientPromise;
   }
 
   async #makeClient(delayMs: number): Promise<RedisClient> {
@@ -119,7 +116,7 @@ export class OwnClientKeeper implements ClientKeeper {
     if (this.state.isClosed) throw closedError();
     // Loading a client may take long, which is not the server's fault: the time-outs of waiting requests begin again.
     if (!this.state.isUsable) this.state.becomeUnusable();
-    const onNewMaster = (): void => this.#replace('another server has been made master');
+    const onNewMaster = (): void => this.#replaceClient('another server has been made master');
     this.#stopWatchingMaster ??= this.source.watchMaster?.(this.state.health, onNewMaster);
     this.#useClient(client);
     // The client also emits each failure as an event.
@@ -128,7 +125,7 @@ export class OwnClientKeeper implements ClientKeeper {
   }
 
   /** Replaces the client after a random delay, since all processes may reconnect now. Commands under way fail. */
-  #replace(reason: string): void {
+  #replaceClient(reason: string): void {
     this.state.health.report('down', reason);
     const client = this.#client;
     if (!client || this.state.isClosed) return;
@@ -177,7 +174,7 @@ export class OwnClientKeeper implements ClientKeeper {
     this.state.becomeUsable();
   }
 
-  /** Remembers the error. Fails the waiting requests only if the database is missing: other errors may pass. */
+  /** Fails the waiting requests only if the database is missing: other errors may pass. */
   #onError(error: unknown, db = 0): void {
     this.#lastError = toLoggableError(error);
     if (!isUnknownDatabaseError(this.#lastError)) return;

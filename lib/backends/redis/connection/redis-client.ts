@@ -52,14 +52,12 @@ interface NatAddress {
 export type RedisArgument = string | number;
 export type RedisCommand = readonly [name: string, ...args: RedisArgument[]];
 
-/** Makes the clients of a backend. */
 export interface ClientSource {
   /** Client of the application, which the backend never disconnects. */
   readonly givenClient?: RedisClient;
   /** Makes a client that is not connected yet. */
   makeClient(): Promise<RedisClient>;
-  /** Makes the client for the subscription, which is not connected yet. @default as `makeClient` does */
+  /** @default as `makeClient` does */
   makeSubscriber?(): Promise<RedisClient>;
-  /** Calls `onNewMaster` when another server becomes the master. Returns a function that ends the watch. */
   watchMaster?(health: ReportedHealth, onNewMaster: () => void): () => void;
 }

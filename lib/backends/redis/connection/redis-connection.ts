@@ -17,17 +17,15 @@ const FIRST_SEND_MODE: SendMode = { isBySource: false, isAlone: false };
 /** Idle time after which a connection is tested before its next use: firewalls drop idle connections without notice. */
 const MAX_IDLE_MS = 30_000;
 
-/** Number of waiting requests up to which a lease may be renewed early, so that its key is tracked. */
 const MAX_WAITING_REQUESTS_TO_TRACK = 500;
 
 /**
- * A connection to one server. Every command fails within a bounded time, whatever the settings of the client and the
+ * Connection to one server. Every command fails within a bounded time, whatever the settings of the client and the
  * state of the server.
  *
- * The requests of one event loop iteration are sent in one write, in the order of the calls. A bounded number of
- * commands is under way at a time. The other requests wait in two queues: acquisitions wait until all renewals and
- * releases have been sent. A request that fails while it waits is never sent. The server may carry out a sent request
- * late, even after its connection was replaced.
+ * The requests of one event loop iteration are sent in one write. A bounded number of commands is under way at a time.
+ * Among the other requests, renewals and releases are sent before acquisitions. A request that fails while it waits is
+ * never sent. The server may carry out a sent request late, even after its connection was replaced.
  *
  * The server counts as silent when it has sent no byte for the time-out. One slow reply among others is no silence.
  */
@@ -36,16 +34,14 @@ export class RedisConnection implements RedisServers {
   readonly #keeper: ClientKeeper;
   readonly #clientState: ClientState;
   readonly #replyTimeouts: ReplyTimeouts;
-  readonly #waiting = new WaitingRequests();
-  readonly #underWay = new RequestsUnderWay();
+  readonly #waitingRequests = new WaitingRequests();
+  readonly #requestsUnderWay = new RequestsUnderWay();
   #isSendScheduled = false;
-  /** Whether one request is being sent again to show the client the error READONLY. */
   #isReadOnlyResendReserved = false;
   #unusableSince = 0;
   /** Time of the server's last sign of life, or the last time when none was expected. */
   #silentSince = 0;
-  /** Number of bytes that the client had read at the time `#silentSince`. */
-  #bytesReadBefore: number | undefined;
+  #bytesReadAtSilenceStart: number | undefined;
   readonly tracking: KeyTracking;
 
   constructor(
@@ -75,7 +71,6 @@ export class RedisConnection implements RedisServers {
     return this.#source.givenClient?.options?.keyPrefix ?? '';
   }
 
-  /** Makes a client for a subscription, which is not connected yet. */
   makeSubscriber(): Promise<RedisClient> {
     return this.#source.makeSubscriber?.() ?? this.#source.makeClient();
   }
@@ -86,8 +81,8 @@ export class RedisConnection implements RedisServers {
       const slot = this.slotOfKey?.(leaseKey) ?? 0;
       const onReplies = (replies: readonly unknown[]): void => resolve(request.read(replies));
       const pending = new PendingRequest(request, slot, FIRST_SEND_MODE, this.#requestListener, onReplies, reject);
-      if (request.asker) this.#waiting.addAcquisition(pending);
-      else this.#waiting.addRenewalOrRelease(pending);
+      if (request.asker) this.#waitingRequests.addAcquisition(pending);
+      else this.#waitingRequests.addRenewalOrRelease(pending);
       this.#onEnqueued(pending);
     });
   }
@@ -102,7 +97,7 @@ export class RedisConnection implements RedisServers {
 
   /** Whether keys are tracked now. During a burst they are not: early renewals would delay the waiting acquisitions. */
   get canTrackKeys(): boolean {
-    return this.tracking.isPossible && this.#waiting.count < MAX_WAITING_REQUESTS_TO_TRACK;
+    return this.tracking.isPossible && this.#waitingRequests.count < MAX_WAITING_REQUESTS_TO_TRACK;
   }
 
   async loadShards(): Promise<readonly [this]> {
@@ -125,7 +120,7 @@ export class RedisConnection implements RedisServers {
     onUnusable: (error) => {
       this.#unusableSince = this.clock.now();
       if (error) this.#failWaiting(error);
-      if (this.#waiting.count > 0) this.#replyTimeouts.start();
+      if (this.#waitingRequests.count > 0) this.#replyTimeouts.start();
     },
     onFirstSuccess: () => {
       const sendCommand = (...command: RedisCommand): Promise<unknown> => this.sendCommand(...command);
@@ -148,7 +143,7 @@ export class RedisConnection implements RedisServers {
     },
     resend: ({ request, slot, resolve, reject }, mode) => {
       const pending = new PendingRequest(request, slot, mode, this.#requestListener, resolve, reject);
-      this.#waiting.addRenewalOrRelease(pending);
+      this.#waitingRequests.addRenewalOrRelease(pending);
       this.#onEnqueued(pending);
     },
   };
@@ -156,8 +151,8 @@ export class RedisConnection implements RedisServers {
   #onSettled(pending: PendingRequest): void {
     if (pending.mode.isAlone) this.#isReadOnlyResendReserved = false;
     if (pending.index < 0) return;
-    this.#underWay.remove(pending);
-    if (this.#waiting.count > 0) this.#scheduleSend();
+    this.#requestsUnderWay.remove(pending);
+    if (this.#waitingRequests.count > 0) this.#scheduleSend();
   }
 
   #onErrorReply(error: Error): void {
@@ -169,9 +164,9 @@ export class RedisConnection implements RedisServers {
   #onEnqueued(pending: PendingRequest): void {
     // While `enqueuedAt` is 0, the time of waiting counts from `#unusableSince`.
     if (!this.#clientState.isUsable) pending.enqueuedAt = this.clock.now();
-    const canSend = this.#clientState.isUsable && this.#underWay.hasCapacity;
+    const canSend = this.#clientState.isUsable && this.#requestsUnderWay.hasCapacity;
     // A batch has one confirmation, and the next batch waits for it.
-    if (canSend && this.#waiting.hasFullBatch && !pending.request.confirmation) this.#sendWaiting();
+    if (canSend && this.#waitingRequests.hasFullBatch && !pending.request.confirmation) this.#sendWaiting();
     else this.#scheduleSend();
     this.#replyTimeouts.start();
   }
@@ -184,8 +179,8 @@ export class RedisConnection implements RedisServers {
 
   readonly #sendWaiting = (): void => {
     this.#isSendScheduled = false;
-    if (this.#waiting.count === 0 || this.#underWay.hasUnconfirmed) return;
-    if (this.#clientState.isUsable && this.#underWay.isEmpty) {
+    if (this.#waitingRequests.count === 0 || this.#requestsUnderWay.hasUnconfirmed) return;
+    if (this.#clientState.isUsable && this.#requestsUnderWay.isEmpty) {
       if (this.clock.now() - this.#silentSince > MAX_IDLE_MS) this.#keeper.testIdleClient();
       this.#resetSilence();
     }
@@ -196,22 +191,21 @@ export class RedisConnection implements RedisServers {
       return;
     }
     const batch = new CommandBatch(client, this.tracking, this.#requestListener);
-    const stream = this.#waiting.count > 1 || this.tracking.isListening ? client.stream : undefined;
+    const stream = this.#waitingRequests.count > 1 || this.tracking.isListening ? client.stream : undefined;
     stream?.cork();
     this.tracking.announceListener(client);
-    this.#waiting.moveTo(batch, this.#underWay);
+    this.#waitingRequests.moveTo(batch, this.#requestsUnderWay);
     batch.send();
     stream?.uncork();
   };
 
-  /** Fails the requests that may not wait for a client beyond `deadline`. */
   #failWaiting(error: Error, deadline = Infinity): void {
-    this.#waiting.failOverdue(error, (pending) => this.#waitDeadlineOf(pending) <= deadline);
+    this.#waitingRequests.failOverdue(error, (pending) => this.#waitDeadlineOf(pending) <= deadline);
   }
 
   #resetSilence(): void {
     this.#silentSince = this.clock.now();
-    this.#bytesReadBefore = this.#keeper.client?.stream?.bytesRead;
+    this.#bytesReadAtSilenceStart = this.#keeper.client?.stream?.bytesRead;
   }
 
   #waitDeadlineOf({ enqueuedAt }: PendingRequest): number {
@@ -219,16 +213,19 @@ export class RedisConnection implements RedisServers {
   }
 
   readonly #nextDeadline = (): number => {
-    const silenceDeadline = this.#underWay.isEmpty ? Infinity : this.#silentSince + this.timeoutMs;
+    const silenceDeadline = this.#requestsUnderWay.isEmpty ? Infinity : this.#silentSince + this.timeoutMs;
     if (this.#clientState.isUsable) return silenceDeadline;
-    return Math.min(silenceDeadline, ...this.#waiting.oldestOfEachKind.map((pending) => this.#waitDeadlineOf(pending)));
+    return Math.min(
+      silenceDeadline,
+      ...this.#waitingRequests.oldestOfEachKind.map((pending) => this.#waitDeadlineOf(pending)),
+    );
   };
 
   readonly #onDeadline = (): void => {
     const now = this.clock.now();
-    if (!this.#underWay.isEmpty && this.#silentSince + this.timeoutMs <= now) {
+    if (!this.#requestsUnderWay.isEmpty && this.#silentSince + this.timeoutMs <= now) {
       // New bytes are a sign of life: a part of a long reply, or a reply to another user of the application's client.
-      if (this.#keeper.client?.stream?.bytesRead !== this.#bytesReadBefore) this.#resetSilence();
+      if (this.#keeper.client?.stream?.bytesRead !== this.#bytesReadAtSilenceStart) this.#resetSilence();
       else this.#onSilence();
     }
     if (this.#clientState.isUsable || this.#nextDeadline() > now) return;
@@ -239,7 +236,7 @@ export class RedisConnection implements RedisServers {
 
   #onSilence(): void {
     const error = this.#keeper.noAnswerError();
-    this.#underWay.failAll(error);
+    this.#requestsUnderWay.failAll(error);
     this.#keeper.onSilence(error);
   }
 }

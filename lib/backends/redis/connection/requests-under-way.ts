@@ -1,15 +1,14 @@
 import type { PendingRequest } from './command-batch.js';
 
 /**
- * Maximum number of commands under way. A server is busy with so many, and answers them within some milliseconds. With
- * more, a renewal would wait longer for the commands before it.
+ * Maximum number of commands under way, which a server answers within some milliseconds. With more, a renewal would
+ * wait longer for the commands before it.
  */
 const MAX_COMMANDS = 500;
 
-/** The requests of a connection that were sent and are not settled. */
 export class RequestsUnderWay {
   readonly #requests: PendingRequest[] = [];
-  #freeCommands = MAX_COMMANDS;
+  #freeCommandCount = MAX_COMMANDS;
   #unconfirmedCount = 0;
 
   get isEmpty(): boolean {
@@ -17,7 +16,7 @@ export class RequestsUnderWay {
   }
 
   get hasCapacity(): boolean {
-    return this.#freeCommands > 0;
+    return this.#freeCommandCount > 0;
   }
 
   /** Whether a request waits for its confirmation. Until then the server answers no further command. */
@@ -27,19 +26,19 @@ export class RequestsUnderWay {
 
   add(pending: PendingRequest): void {
     pending.index = this.#requests.push(pending) - 1;
-    this.#freeCommands -= pending.size;
+    this.#freeCommandCount -= pending.size;
     if (pending.request.confirmation) this.#unconfirmedCount += 1;
   }
 
-  /** Removes a settled request in constant time: the last request takes its place. */
+  /** Puts the last request in the place of the removed one, which takes constant time. */
   remove(pending: PendingRequest): void {
     const { index, size, request } = pending;
-    const last = this.#requests.pop();
-    if (last && last !== pending) {
-      this.#requests[index] = last;
-      last.index = index;
+    const lastRequest = this.#requests.pop();
+    if (lastRequest && lastRequest !== pending) {
+      this.#requests[index] = lastRequest;
+      lastRequest.index = index;
     }
-    this.#freeCommands += size;
+    this.#freeCommandCount += size;
     if (request.confirmation) this.#unconfirmedCount -= 1;
   }
 

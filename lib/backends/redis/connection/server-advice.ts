@@ -4,7 +4,6 @@ export const SLOTS_ADVICE =
   'the server refuses commands with keys of several slots (CROSSSLOT), as managed clusters behind one address do: ' +
   'requests of one slot share a command, others go out one by one';
 
-/** Reads the server's settings, and adds advice on dangerous ones to the health. */
 export async function reportServerAdvice(
   sendCommand: (...command: [string, string]) => Promise<unknown>,
   health: Pick<ReportedHealth, 'setAdvice'>,
@@ -17,14 +16,13 @@ export async function reportServerAdvice(
   }
 }
 
-/** Returns advice on the eviction policy in `INFO memory`; `undefined` for a safe one. */
 function evictionAdvice(info: string): string | undefined {
   const policy = /^maxmemory_policy:(?<policy>[\w-]+)/mu.exec(info)?.groups?.policy ?? 'noeviction';
   if (policy === 'noeviction') return undefined;
   return `maxmemory-policy is ${policy}: a server short of memory may delete locks that are held; set noeviction`;
 }
 
-/** Returns advice by `INFO replication`, which counts good replicas only where `min-replicas-to-write` is set. */
+/** `INFO replication` counts good replicas only where `min-replicas-to-write` is set. */
 function replicationAdvice(info: string): string | undefined {
   if (!/^connected_slaves:[1-9]/mu.test(info) || info.includes('min_slaves_good_slaves:')) return undefined;
   return (

@@ -21,8 +21,8 @@ export class SharedTracking {
   #listenerId: string | undefined;
 
   static of(client: RedisClient): SharedTracking {
-    const existing = trackingByClient.get(client);
-    if (existing) return existing;
+    const existingTracking = trackingByClient.get(client);
+    if (existingTracking) return existingTracking;
     const tracking = new SharedTracking();
     trackingByClient.set(client, tracking);
     return tracking;
@@ -32,19 +32,16 @@ export class SharedTracking {
     return this.#sharers;
   }
 
-  /** The `CLIENT ID` of the listener that was last announced to the server. */
   get listenerId(): string | undefined {
     return this.#listenerId;
   }
 
-  /** Adds a service whose listener gets the reports from now on. */
   add(sharer: TrackingSharer, listenerId: string): void {
     this.#sharers.add(sharer);
     this.#receiver = sharer;
     this.#listenerId = listenerId;
   }
 
-  /** Removes a service. If its listener got the reports, another service's listener takes over. */
   remove(sharer: TrackingSharer): void {
     this.#sharers.delete(sharer);
     if (this.#receiver !== sharer) return;

@@ -12,37 +12,35 @@ const CHECK_MS = 5_000;
 const TRACKING_CHECK_MS = 30_000;
 
 /**
- * KEYS: the channel, because some proxies refuse scripts without keys. ARGV: the channel without the client's `keyPrefix`.
+ * KEYS is the channel, because some proxies refuse scripts without keys. ARGV is the channel without the client's
+ * `keyPrefix`.
  */
 const COUNT_LISTENERS_SCRIPT = "return redis.call('PUBSUB', 'NUMSUB', ARGV[1])";
 
-/** The subscriptions by which servers wake the waiters of this process, and report changed keys to it. */
 export interface Subscriptions {
   /** Whether messages stay on the node of a cluster that has the channel's slot. */
   readonly isSharded: boolean;
   readonly wakeUps: WakeUps;
-  /** Returns the channel by which the server of `leaseKey` reaches this process; `undefined` without a subscription. */
+  /** Returns the channel by which the server reaches this process; `undefined` without a subscription. */
   channelFor(leaseKey: string): string | undefined;
-  /** Connects because a caller waits, and stays connected. Never throws: without a subscription waiters poll. */
+  /** Never throws: without a subscription waiters poll. */
   openForWaiter(leaseKey: string): void;
-  /** Connects because a held key is to be tracked, and stays connected. Never throws. */
   openForHolder(leaseKey: string): void;
   close(): Promise<void>;
 }
 
 /**
- * The subscription on which one server wakes the waiters of this process, and reports changed keys. It connects with the
+ * Subscription on which one server wakes the waiters of this process, and reports changed keys. It connects with the
  * first waiter, or with the first lock that is held for longer than some milliseconds.
  *
- * Messages are only hints, because they may be lost. All waiters retry whenever the subscription begins or ends. While
- * a caller waits, the subscription is confirmed again and again, and a client without an answer is replaced: networks
- * drop idle connections without notice.
+ * Messages are only hints, because they may be lost: all waiters retry whenever the subscription begins or ends. While
+ * a caller waits, the subscription is confirmed again and again, because networks drop idle connections without notice.
  */
 export class Subscription implements Subscriptions {
   /** `s` for sharded Pub/Sub: SSUBSCRIBE, SUNSUBSCRIBE and the event `smessage`. */
   readonly #commandPrefix: 's' | '';
   readonly #stopWatchingHealth: () => void;
-  #connecting: Promise<void> | undefined;
+  #connectPromise: Promise<void> | undefined;
   #client: RedisClient | undefined;
   #isSubscribed = false;
   #nextCheck: Timer | undefined;
@@ -60,8 +58,8 @@ export class Subscription implements Subscriptions {
     readonly isSharded: boolean,
   ) {
     this.#commandPrefix = isSharded ? 's' : '';
-    // Commands fail: the subscription is probably dead, too. Commands work again: a client without a subscription may
-    // still be trying a former master.
+    // When commands fail, the subscription is probably dead, too. When they work again, a client without a subscription
+    // may still be trying a former master.
     this.#stopWatchingHealth = connection.health.onChange(({ status }) => {
       if (this.#client && this.#isSubscribed === (status === 'down')) this.#replaceClient();
     });
@@ -73,13 +71,13 @@ export class Subscription implements Subscriptions {
 
   openForWaiter(): void {
     runDetached(() => {
-      this.#connecting ??= this.#connect();
+      this.#connectPromise ??= this.#connect();
       this.#scheduleCheck();
     });
   }
 
   openForHolder(): void {
-    if (!this.#connecting && this.connection.tracking.isWanted) this.openForWaiter();
+    if (!this.#connectPromise && this.connection.tracking.isWanted) this.openForWaiter();
   }
 
   async close(): Promise<void> {
@@ -87,7 +85,7 @@ export class Subscription implements Subscriptions {
     this.#isClosed = true;
     this.#stopWatchingHealth();
     this.#nextCheck?.cancel();
-    await this.#connecting;
+    await this.#connectPromise;
     if (this.#client) this.connection.tracking.stopListening(this.#client);
     if (this.#isSubscribed) await this.#unsubscribe();
     this.#client?.disconnect();
@@ -111,7 +109,7 @@ export class Subscription implements Subscriptions {
         tracking.stopListening(client);
         this.#setSubscribed(client, false);
       });
-      // The connection for commands may work while this one fails.
+      // The connection for commands may work while the subscription fails.
       client.on('error', (error) => this.#reportError(error));
       client.connect().catch(() => undefined);
     } catch (error) {
@@ -127,7 +125,7 @@ export class Subscription implements Subscriptions {
       client.disconnect();
     }
     this.#client = undefined;
-    this.#connecting = this.#connect();
+    this.#connectPromise = this.#connect();
   }
 
   #scheduleCheck(): void {
@@ -152,16 +150,16 @@ export class Subscription implements Subscriptions {
     this.#scheduleCheck();
   }
 
-  /** Unsubscribes. Waits for the answer, because until then the server may hand keys to this process. */
+  /** Waits for the answer, because until then the server may hand keys to this process. */
   async #unsubscribe(): Promise<void> {
     const { name } = this;
     if (name === undefined) return;
-    const unsubscribed = this.#client?.call(`${this.#commandPrefix}unsubscribe`, name).catch(() => undefined);
-    if (unsubscribed) await isFulfilledWithin(systemClock, MAX_UNSUBSCRIBE_MS, unsubscribed);
+    const unsubscribeReply = this.#client?.call(`${this.#commandPrefix}unsubscribe`, name).catch(() => undefined);
+    if (unsubscribeReply) await isFulfilledWithin(systemClock, MAX_UNSUBSCRIBE_MS, unsubscribeReply);
   }
 
   /**
-   * Subscribes. Resolves to whether the server has answered, and counts this process as a listener.
+   * Resolves to whether the server has answered, and counts this process as a listener.
    * @param adviceOnSuccess advice for the health once the subscription works; `undefined` for none
    */
   async #subscribe(client: RedisClient, adviceOnSuccess: string | undefined): Promise<boolean> {
@@ -181,14 +179,14 @@ export class Subscription implements Subscriptions {
     }
   }
 
-  /** Sends SUBSCRIBE, first or again. Resolves to whether an answer came. Otherwise the client has been replaced. */
+  /** Sends SUBSCRIBE, which may be repeated. Resolves to whether the server has answered this client. */
   async #confirmSubscription(client: RedisClient): Promise<boolean> {
     const { health, timeoutMs } = this.connection;
-    const subscribing =
+    const subscribeReply =
       this.name === undefined
         ? client.call('subscribe', CHANGES_CHANNEL)
         : client.call(`${this.#commandPrefix}subscribe`, this.name);
-    const isAnswered = await isFulfilledWithin(systemClock, timeoutMs, subscribing);
+    const isAnswered = await isFulfilledWithin(systemClock, timeoutMs, subscribeReply);
     if (client !== this.#client || this.#isClosed) return false;
     if (isAnswered) return true;
     this.#replacementReason = `the subscription gave no sign of life for ${timeoutMs} ms, and was replaced`;
@@ -197,10 +195,10 @@ export class Subscription implements Subscriptions {
     return false;
   }
 
-  /** Counts the listeners by a script, because scripts wake the waiters. Resolves to `NaN` when the server refuses it. */
+  /** Counts by a script, because scripts wake the waiters. Resolves to `NaN` when the server refuses it. */
   async #countListeners(name: string): Promise<number> {
-    const counting = this.connection.sendCommand('EVAL', COUNT_LISTENERS_SCRIPT, 1, name, name);
-    const [, listeners] = await counting.then(asList).catch(() => []);
+    const countReply = this.connection.sendCommand('EVAL', COUNT_LISTENERS_SCRIPT, 1, name, name);
+    const [, listeners] = await countReply.then(asList).catch(() => []);
     return Number(listeners);
   }
 

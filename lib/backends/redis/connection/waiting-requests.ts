@@ -3,12 +3,12 @@ import type { CommandBatch, PendingRequest } from './command-batch.js';
 import type { RequestsUnderWay } from './requests-under-way.js';
 
 /**
- * Number of waiting acquisitions that are sent at once, and not at the end of the event loop iteration. The server works
- * while this process makes further requests. 64 was the best of 16 to 128 for 256 callers: a third less time each.
+ * Number of waiting acquisitions that are sent before the event loop iteration ends: the server works while this
+ * process makes further requests. For 256 callers, 64 was the best of 16 to 128: a third less time for each.
  */
 const FULL_BATCH_SIZE = 64;
 
-/** The requests of a connection that are not sent yet. Renewals and releases are sent before acquisitions. */
+/** The unsent requests of a connection: renewals and releases are sent before acquisitions. */
 export class WaitingRequests {
   readonly #renewalsAndReleases: PendingRequest[] = [];
   readonly #acquisitions: PendingRequest[] = [];
@@ -17,7 +17,6 @@ export class WaitingRequests {
     return this.#renewalsAndReleases.length + this.#acquisitions.length;
   }
 
-  /** Whether so many acquisitions wait that it is worth sending them before the end of the event loop iteration. */
   get hasFullBatch(): boolean {
     return this.#acquisitions.length >= FULL_BATCH_SIZE;
   }
@@ -34,13 +33,12 @@ export class WaitingRequests {
     this.#renewalsAndReleases.push(pending);
   }
 
-  /** Moves requests to `batch` while `underWay` has room. Fails a request that its caller has abandoned. */
   moveTo(batch: CommandBatch, underWay: RequestsUnderWay): void {
     for (const queue of [this.#renewalsAndReleases, this.#acquisitions]) {
-      let movedCount = 0;
+      let removedCount = 0;
       for (const pending of queue) {
         if (!underWay.hasCapacity) break;
-        movedCount += 1;
+        removedCount += 1;
         if (pending.request.asker?.onSend() === false) {
           pending.fail(new NotSentError('given up before it was sent'));
           continue;
@@ -48,11 +46,11 @@ export class WaitingRequests {
         underWay.add(pending);
         batch.add(pending);
       }
-      if (movedCount > 0) queue.splice(0, movedCount);
+      if (removedCount > 0) queue.splice(0, removedCount);
     }
   }
 
-  /** Fails the requests of each kind, in their order, up to the first that is not overdue. */
+  /** Relies on the order of the queues, whose oldest requests come first. */
   failOverdue(error: Error, isOverdue: (pending: PendingRequest) => boolean): void {
     for (const queue of [this.#renewalsAndReleases, this.#acquisitions]) {
       const firstKeptIndex = queue.findIndex((pending) => !isOverdue(pending));

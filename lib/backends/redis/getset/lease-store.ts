@@ -13,7 +13,7 @@ import { RedisLeaseStore } from '../lease-store.js';
 
 type Lease = ReturnType<typeof parseLease>;
 
-/** The lease of a key, which may have expired, and the server's time of the reading. */
+/** Lease of a key, which may have expired, and the server's time of the reading. */
 interface LeaseReading {
   readonly nowMs: number;
   readonly lease: Lease | undefined;
@@ -25,11 +25,11 @@ interface LeaseReading {
  * of the server.
  *
  * The commands have limits that no client can remove:
- * - `GETSET` and `DEL` compare no owners. If the network delivers one late, it replaces or deletes another owner's lease. A
- *   late `GETSET` writes an expiry of the past, and the next caller acquires the key. Two owners then hold it until the first
- *   fails to renew, which takes up to a third of the TTL. Other modes have no such gap.
+ * - `GETSET` and `DEL` compare no owners: when the network delivers one late, it replaces or deletes another owner's
+ *   lease. A late `GETSET` writes an expiry of the past, and the next caller acquires the key. Two owners then hold it
+ *   until the first fails to renew, which takes up to a third of the TTL. Other modes have no such gap.
  * - Two callers that find the same expired lease both write. The second learns it from the reply, but has overwritten
- *   the lease of the first, who loses the lock at its next renewal. The second waits until the lease that it wrote ends.
+ *   the lease of the first, who loses the lock at its next renewal. The second waits until its own lease ends.
  * - The lease keeps the expiry of the second caller: all processes must use the same `ttlMs` for a key.
  * - A renewal or release reads first, and writes only if enough of the lease is left for the write to arrive in time.
  * - The lease of a holder that died stays on the server, expired, until the next acquisition.
@@ -37,7 +37,7 @@ interface LeaseReading {
 export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
   override readonly traits = { keepsOrder: false, writesUncompared: true };
   protected readonly scriptCommands = [];
-  /** End of each lease whose `GETSET` has not proved the acquisition, by owner: it may have overwritten another lease. */
+  /** Ends of leases by owner, while no `GETSET` has proved the acquisition: it may have overwritten another lease. */
   readonly #unprovenLeaseEnds = new Map<string, number>();
 
   /** Time within which a write should arrive. The lease must last at least as long. */
@@ -98,7 +98,6 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     return { holder: { owner, leftMs: expiresAt - nowMs, ...unpackHolder(metadata) } };
   }
 
-  /** Leaves out keys whose lease has expired. */
   override async *keys(prefix: string): AsyncGenerator<readonly string[]> {
     for await (const page of super.keys(prefix)) {
       const states = await Promise.all(page.map((key) => this.look(key)));
@@ -126,7 +125,7 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     return this.servers.send(leaseKey, { commands, confirmation: this.confirmation, read: (replies) => replies });
   }
 
-  /** Reads the lease. The `DEL` of a missing key fails on a server that may not write, which must not name a holder. */
+  /** Deletes a missing key as well: on a server that may not write, and must not name a holder, this command fails. */
   #readLease(leaseKey: string, asker?: Asker): Promise<LeaseReading> {
     return this.servers.send(leaseKey, {
       commands: [['TIME'], ['GET', leaseKey], ['DEL', `${leaseKey}:none`]],
@@ -148,7 +147,7 @@ function packLease(nowMs: number, ttlMs: number, owner: string, metadata: string
   return `${Math.ceil(nowMs + ttlMs)}|${Math.ceil(ttlMs)}|${owner}|${metadata}`;
 }
 
-/** Parses a lease. The value of another program never expires, because nothing may overwrite it. */
+/** Parses a lease. Another program's value never expires, because nothing may overwrite it. */
 function parseLease(value: string) {
   const [expiry = '', ttl = '', owner = '', metadata = ''] = splitFields(value, 4);
   return { value, expiresAt: /^\d+$/u.test(expiry) ? Number(expiry) : Infinity, ttlMs: Number(ttl), owner, metadata };

@@ -22,11 +22,10 @@ import {
 } from '../scripts/redis-values.js';
 
 /**
- * A store by `SET key owner NX PX ttl`, with nothing else on the server. Waiters poll. Release and renewal compare the
- * owner.
+ * A store by `SET key owner NX PX ttl`, with nothing else on the server. Waiters poll.
  *
- * The fencing token is the server's time, read in one step with the `SET`. Tokens grow as long as the clock does. A clock
- * that is set back repeats them, because the server does not keep the last token.
+ * The fencing token is the server's time, read in one step with the `SET`. A clock that is set back repeats tokens,
+ * because the server does not keep the last token.
  */
 export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
   protected readonly scriptCommands = ['SET', 'GET', 'TIME', 'PTTL', 'PEXPIRE', 'DEL'];

@@ -1,7 +1,6 @@
 import { type Holder, type KeyHolder, type KeyWaiter, type LeaseState, unpackHolder } from '../../../core/index.js';
 import { asList, splitFields } from '../scripts/redis-values.js';
 
-/** Parses the reply of the script `LOOK`. */
 export function parseKeyState(reply: unknown): LeaseState {
   const [lease, leftMs, nowMs, shares, queue] = asList(reply);
   const waiters = asList(queue).flatMap((entry) => parseWaiter(String(entry)));
@@ -12,10 +11,7 @@ export function parseKeyState(reply: unknown): LeaseState {
   return { ...(holder ? { holder } : {}), ...(holders.length > 1 ? { holders } : {}), waiters };
 }
 
-/**
- * Returns the holders of shares that have not ended, in the order of their acquisitions.
- * @param ownersAndShares an owner, its share, the next owner, its share, and so on
- */
+/** @param ownersAndShares an owner, its share, the next owner, its share, and so on */
 function parseShares(ownersAndShares: readonly unknown[], nowMs: number): KeyHolder[] {
   const holders = ownersAndShares.flatMap((owner, index) => {
     if (index % 2 === 1) return [];
@@ -26,14 +22,13 @@ function parseShares(ownersAndShares: readonly unknown[], nowMs: number): KeyHol
   return holders.toSorted((a, b) => Number((a.fencingToken ?? 0n) - (b.fencingToken ?? 0n)));
 }
 
-/** @param leftMs negative for a lease without an end */
 function keyHolderOf(lease: string, leftMs: number): KeyHolder {
   const [owner = '', token = ''] = lease.split('|', 2);
   const fencingToken = /^\d+$/u.test(token) ? { fencingToken: BigInt(token) } : {};
   return { owner, ...fencingToken, ...(leftMs < 0 ? {} : { leftMs }), ...holderOf(lease) };
 }
 
-/** Returns the waiter of an entry `owner|channel|seen|ttl|metadata`; an empty list for a waiter that the queue skips. */
+/** Returns the waiter of an entry `owner|channel|seen|ttl|metadata`; `[]` for a waiter that the queue skips. */
 function parseWaiter(entry: string): KeyWaiter[] {
   const [owner = '', , seenAt = '', , metadata = ''] = splitFields(entry, 5);
   return Number(seenAt) > 0 ? [{ owner, ...unpackHolder(metadata) }] : [];

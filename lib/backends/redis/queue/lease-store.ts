@@ -31,27 +31,26 @@ import type { Subscriptions } from '../connection/subscription.js';
 /** Pause between the attempts of a waiter that cannot be woken, plus or minus a half. */
 const POLL_MS = 100;
 /**
- * Maximum pause of a waiter in the queue, plus or minus an eighth. A wake-up may be lost, and the queue skips waiters
- * that do not retry: see `MAX_WAITER_SILENCE_MS`.
+ * Maximum pause of a waiter in the queue, plus or minus an eighth: a wake-up may be lost. Stays below
+ * `MAX_WAITER_SILENCE_MS`, after which the queue skips a waiter.
  */
 const QUEUED_RETRY_MS = 3_500;
 /** Delay for each index in the queue, so that the waiters do not all retry at the end of a lease. */
 const DELAY_PER_INDEX_MS = 25;
 const MAX_INDEX_DELAY_MS = 250;
-/** Maximum number of owners that are remembered as waiters. */
 const MAX_QUEUED_OWNERS = 5_000;
 
 const SCRIPT_COMMANDS = 'SET GET DEL EXISTS TIME PTTL PEXPIRE LINDEX LPOS LREM RPUSH HGET HSET HDEL'.split(' ');
 
 type ScriptName = keyof QueueScripts['exclusive'];
-/** Whether an owner wants the whole key, or a share of it. */
 type ClaimKind = 'exclusive' | 'shared';
 
 /**
  * A store with a queue on the server. A release hands the key to the first waiter that still listens: first come, first
- * served among all processes. A grant is one script.
+ * served among all processes.
  *
- * The queue needs no clean-up, because it skips waiters that are silent. Each waiter retries a few times in ten seconds.
+ * The queue needs no clean-up, because it skips waiters that are silent. Each waiter retries a few times in ten
+ * seconds.
  */
 export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   override readonly traits = { keepsOrder: true, maxPermits: MAX_PERMITS };
@@ -61,7 +60,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   /** Whether calls name all their keys; `undefined` until a first call has shown whether the server demands it. */
   #declaresKeys: boolean | undefined;
   /**
-   * The last owners that may be in the queue, each with its key once it has released that. A grant after a release comes
+   * Keys that the last queued owners have released; `undefined` before their release. A grant after a release comes
    * from an acquisition that the network delivered late: the key must be released again.
    */
   readonly #keyByQueuedOwner = new Map<string, string | undefined>();
@@ -76,7 +75,6 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     const { isSharded } = waiterSubscriptions;
     if (isSharded) this.#declaresKeys = true;
     this.#scripts = queueScripts({ sharded: isSharded, declaresKeys: isSharded });
-    // An owner without a key is unknown, or has not released it yet.
     this.#wakeUps.setNonWaiterListener((owner) => {
       const key = this.#keyByQueuedOwner.get(owner);
       if (key !== undefined) this.release(key, owner).catch(() => undefined);
@@ -136,7 +134,6 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     return this.#wakeUps.watch(owner, wake);
   }
 
-  /** Acquires an unused key for one owner, while another owner waits for it in the queue. */
   protected async probeServer(): Promise<void> {
     const [key, holder, waiter] = [createUnusedName(), createUnusedName(), createUnusedName()];
     const leaseKey = leaseKeyOf(this.prefix, key);
@@ -152,7 +149,10 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     await this.servers.send(leaseKey, { commands: [['DEL', ...queueKeysOf(leaseKey)]], read });
   }
 
-  /** Runs a script. Runs it again with all keys if the server demands them, or with that of the shares if the key has any. */
+  /**
+   * Runs a script. Repeats the call with all keys if the server demands them, or with the key of the shares if there
+   * are any.
+   */
   #runScript<T>(
     name: ScriptName,
     leaseKey: string,
@@ -185,7 +185,9 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     });
   }
 
-  /** Makes all calls name all their keys. They can be repeated: the server has carried out no part of the refused call. */
+  /**
+   * Makes all calls name all their keys. The refused call can be repeated: the server has carried out no part of it.
+   */
   #declareKeys(): void {
     this.#declaresKeys = true;
     this.#scripts = queueScripts({ sharded: this.waiterSubscriptions.isSharded, declaresKeys: true });
@@ -195,8 +197,8 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     if (this.#keyByQueuedOwner.has(owner)) return;
     this.#keyByQueuedOwner.set(owner, undefined);
     if (this.#keyByQueuedOwner.size <= MAX_QUEUED_OWNERS) return;
-    const [oldest = owner] = this.#keyByQueuedOwner.keys();
-    this.#keyByQueuedOwner.delete(oldest);
+    const [oldestOwner = owner] = this.#keyByQueuedOwner.keys();
+    this.#keyByQueuedOwner.delete(oldestOwner);
   }
 
   #readAttempt(leaseKey: string, owner: string, [reply, replicaCount]: readonly unknown[]): LeaseAttempt {

@@ -1,12 +1,12 @@
 /**
- * Time for which a key with a queue is closed after its lease was deleted: it is granted to nobody. The former holder learns
- * of the loss meanwhile, and opens the key by its release.
+ * Time for which nobody is granted a key with a queue after its lease was deleted. Meanwhile the former holder learns
+ * of the loss, and opens the key by its release.
  */
 export const CLOSED_MS = 100;
 /** A lease that is missing this long before its end counts as deleted, not as expired. */
 const EARLY_MS = 20;
 
-/** Functions for a key whose lease was deleted. They use those of `STATE_FUNCTIONS`. */
+/** Functions for a key whose lease was deleted. Must follow `STATE_FUNCTIONS`. */
 export const CLOSED_KEY_FUNCTIONS = `
 local function close_key()
   redis.call('HSET', WAITERS, '', string.format('%.0f', -now_ms() - ${CLOSED_MS}))

@@ -16,8 +16,8 @@ return {now, redis.call('GET', lease_key), redis.call('PTTL', lease_key)}
 );
 
 /**
- * Deletes the lease of the owner. Returns 1 if the lease was the owner's, else 0. The whole value of another program counts
- * as its owner, so that an operator can evict it.
+ * Returns 1 if the lease was the owner's, else 0. The whole value of another program counts as its owner, so that an
+ * operator can evict it.
  */
 export const COMPARE_AND_DELETE = redisScript(
   { keys: ['lease_key'], args: ['owner'], maxCallsPerCommand: 50 },
@@ -29,8 +29,8 @@ return redis.call('DEL', lease_key)
 );
 
 /**
- * Renews the lease of the owner. `ttl` is in ms. Returns 1 if the lease is still the owner's, else 0. `pcall` keeps GET from
- * failing when another program's value is no string.
+ * Returns 1 if the lease is still the owner's, else 0. `ttl` is in ms. `pcall` keeps GET from failing when another
+ * program's value is no string.
  */
 export const RENEW = redisScript(
   { keys: ['lease_key'], args: ['owner', 'ttl'], maxCallsPerCommand: 250, isTracked: true },

@@ -1,13 +1,13 @@
 /**
- * Time for which the last token is kept after its lease. Later the server's clock alone makes tokens grow. Redis measures
- * this time by the same clock, and keeps the token for longer if the clock is set back. On other servers tokens grow
- * unless the clock is set back by more than this time.
+ * Time for which the last token is kept after its lease. Later the server's clock alone makes tokens grow. Redis
+ * measures this time by the same clock, and keeps the token for longer if the clock is set back. On other servers
+ * tokens grow unless the clock is set back by more than this time.
  */
 export const FENCE_TTL_MS = 3_600_000;
 
 /**
- * Returns a token greater than the last one, and not less than the clock in microseconds. Tokens therefore grow even if the
- * fence, the key of the last token, is lost or is no number. All are below 2^53, where doubles are exact.
+ * Returns a token greater than the last one, and not less than the clock in microseconds. Tokens therefore grow even if
+ * the fence, the key of the last token, is lost or is no number. All are below 2^53, where doubles are exact.
  */
 export const NEXT_TOKEN_FUNCTION = `
 local function next_token(fence_key, fence_ttl)

@@ -6,8 +6,8 @@ export const MAX_WAITER_SILENCE_MS = 4_800;
 /** TTL of a queue and of its entries after the last call of a waiter. */
 export const QUEUE_TTL_MS = 120_000;
 /**
- * Publishes a message, and returns whether a process listens. The reply of PUBLISH would also count subscribers to a
- * pattern, such as monitoring tools. Where the user may not use NUMSUB, a process is assumed to listen.
+ * Returns whether a process listens. The reply of PUBLISH would also count subscribers to a pattern, such as monitoring
+ * tools. Where the user may not use NUMSUB, a process is assumed to listen.
  */
 const PUBLISH_FUNCTION = `
 local function publish(channel, message)
@@ -18,7 +18,7 @@ local function publish(channel, message)
 end
 `;
 
-/** Publishes on a cluster. Returns false for a channel whose slot has moved: its node tells the listeners. */
+/** Returns false for a channel whose slot has moved: its node tells the listeners. */
 const SHARDED_PUBLISH_FUNCTION = `
 local function publish(channel, message)
   local receivers = redis.pcall('SPUBLISH', channel, message)
@@ -27,20 +27,20 @@ end
 `;
 
 /**
- * The functions derive the names of all keys from that of the lease. Calls on a cluster pass the other names as well, in
- * the order of `queueKeysOf`.
+ * The functions derive the names of all keys from that of the lease. Calls on a cluster pass the other names as well,
+ * in the order of `queueKeysOf`.
  *
- * lease = `owner|token|metadata`, or `|taken|first_end|` while shares are held. `taken` is the number of permits taken, and
- * no share ends before `first_end`.
+ * lease = `owner|token|metadata`, or `|taken|first_end|` while shares are held. `taken` is the number of permits taken,
+ * and no share ends before `first_end`.
  * shares = hash by owner, `end|token|metadata`.
  * queue = list of owners, the oldest first.
  * waiters = hash by owner, `channel|seen|ttl|metadata`. `seen` is the time of the waiter's last call, negative once the
- * queue has skipped it. The field '' is the end of the lease, as a waiter last saw it. While the key is closed, it is minus
- * the time until which the key stays closed.
+ * queue has skipped it. The field '' is the end of the lease, as a waiter last saw it. While the key is closed, it is
+ * minus the time until which the key stays closed.
  * fence = the last token.
  *
- * All times are in ms by the server's clock. The message `owner|0` tells a waiter to retry at once: it has been granted the
- * key.
+ * All times are in ms by the server's clock. The message `owner|0` tells a waiter to retry at once: it has been granted
+ * the key.
  */
 const STATE_FUNCTIONS = `
 local LEASE, QUEUE, FENCE, WAITERS, SHARES
@@ -155,7 +155,6 @@ local function remove_ended_shares()
 end
 `;
 
-/** Functions that grant a key, and hand it to waiters. */
 const GRANT_FUNCTIONS = `
 local function grant(owner, metadata, ttl)
   local token = next_token(FENCE, ttl + ${FENCE_TTL_MS})
@@ -221,13 +220,11 @@ end
 `;
 
 interface QueueFunctionSettings {
-  /** Whether messages to waiters use sharded channels, as on a cluster. */
   readonly sharded: boolean;
   /** Whether calls must name their keys, but do not name that of the shares. */
   readonly lacksSharesKey: boolean;
 }
 
-/** Returns the Lua functions for the scripts on one server, or on a cluster. */
 export function queueFunctions({ sharded, lacksSharesKey }: QueueFunctionSettings): string {
   const needsSharesKeyFunction = `
 -- Returns whether the call must name the key of the shares, which may be migrating to another node.

@@ -8,26 +8,22 @@ const GRANT_TTL_MS = 5_000;
 /** TTL of a grant to a waiter after the last holder died, or the last grant was not confirmed. */
 const RETRIED_GRANT_TTL_MS = 2_000;
 
-/** Keys that a call on a cluster names, in the order of `queueKeysOf`. */
+/** Keys of a call that must name all of its keys, in the order of `queueKeysOf`. */
 const KEYS_BY_KIND = {
   exclusive: ['lease_key', 'queue_key', 'fence_key', 'waiters_key'],
   shared: ['lease_key', 'queue_key', 'fence_key', 'waiters_key', 'shares_key'],
 };
 
-/** Reply on a cluster when the key has shares: the call must be repeated by a `shared` script. */
+/** Reply to a call that lacks the key of the shares: it must be repeated by a `shared` script. */
 export const NEEDS_SHARES_KEY = 'shared';
 
-/** Common case that leaves every call to the general case. */
 const GENERAL_CASE_ONLY = 'return nil';
 
 /** Number of digits of a TTL of 10,000 s or more. */
 const LONG_TTL_DIGITS = 8;
 const FENCE_TTL_OF_SHORT_LEASES_MS = 10_000_000 + FENCE_TTL_MS;
 
-/**
- * Acquires a free key without waiters. `FENCE_TTL_OF_SHORT_LEASES_MS` is passed as a text, because Redis takes a
- * microsecond to convert a number.
- */
+/** `FENCE_TTL_OF_SHORT_LEASES_MS` is passed as a text, because Redis takes a microsecond to convert a number. */
 const ACQUIRE_FREE_KEY = `
 if #ttl >= ${LONG_TTL_DIGITS} or redis.call('EXISTS', lease_key, lease_key .. ':q') > 0 then return nil end
 ${NEXT_TOKEN_FUNCTION}
@@ -77,7 +73,6 @@ redis.call('PEXPIRE', QUEUE, ${QUEUE_TTL_MS})
 return {left, holder_lease, index}
 `;
 
-/** Releases the key of an exclusive owner if it has no waiters. */
 const RELEASE_UNQUEUED_KEY = `
 local lease = redis.call('GET', lease_key)
 if not lease or string.sub(lease, 1, #owner + 1) ~= owner .. '|' then return nil end
@@ -111,8 +106,8 @@ return was_held and 1 or 0
 `;
 
 /**
- * Takes the key from an exclusive owner. A key with a queue stays closed until that owner learns of it, for `CLOSED_MS` at
- * most. Tells the first waiter that listens when to retry. Returns 1 if the owner held the key, else 0.
+ * Takes the key from an exclusive owner. A key with a queue stays closed until that owner learns of it, for `CLOSED_MS`
+ * at most. Tells the first waiter that listens when to retry. Returns 1 if the owner held the key, else 0.
  */
 const EVICT = `
 read_lease(lease_key)
@@ -141,15 +136,14 @@ renew_share(owner, token, metadata, tonumber(ttl))
 return 1
 `;
 
-/** Changes nothing. Returns 1 if the owner has a share of the key, else 0. */
 const HAS_SHARE = `
 read_lease(lease_key)
 return share_of(owner) and 1 or 0
 `;
 
 /**
- * Changes nothing. Returns {lease, ms left of it, server's time in ms, shares, queue}. `shares` is a list of an owner, its
- * share, the next owner, and so on. `queue` is a list of `owner|entry`, with the entries of `waiters`.
+ * Returns {lease, ms left of it, server's time in ms, shares, queue}. `shares` is a list of an owner, its share, the
+ * next owner, and so on. `queue` is a list of `owner|entry`, with the entries of `waiters`.
  */
 const LOOK = `
 read_lease(lease_key)
@@ -169,14 +163,14 @@ export type QueueScripts = ReturnType<typeof queueScripts>;
 export interface QueueScriptSettings {
   /** Whether messages to waiters use sharded channels, as on a cluster. */
   readonly sharded: boolean;
-  /** Whether calls name all their keys, as clusters and some managed servers demand. Calls that name one key are faster. */
+  /** Whether calls name all their keys, as clusters and some managed servers demand. Calls with one key are faster. */
   readonly declaresKeys: boolean;
 }
 
 /**
- * Returns the scripts for one server, or for a cluster. A call on a cluster must name all its keys: the node of a migrating
- * slot can then refuse it before the script begins. The node also refuses a call that names a missing key.
- * Therefore the `exclusive` scripts do not name the key of the shares, which most locks never have.
+ * A call on a cluster must name all its keys: the node of a migrating slot can then refuse it before the script begins.
+ * The node also refuses a call that names a missing key. Therefore the `exclusive` scripts do not name the key of the
+ * shares, which most locks never have.
  */
 export function queueScripts({ sharded, declaresKeys }: QueueScriptSettings) {
   const scriptsOfKind = (kind: 'exclusive' | 'shared') => {

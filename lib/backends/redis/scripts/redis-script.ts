@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RedisArgument } from '../connection/redis-client.js';
 
-/** Parameters of a script. */
 interface ScriptShape {
   /** Lua names of the keys. */
   readonly keys: readonly string[];
@@ -9,25 +8,21 @@ interface ScriptShape {
   readonly args: readonly string[];
   /** Number of calls for which the script blocks the server for less than a millisecond. */
   readonly maxCallsPerCommand: number;
-  /** Whether the server is to report later changes of the keys that the script reads: see `KeyTracking`. @default false */
+  /** Whether the server reports later changes of the keys that the script reads: see `KeyTracking`. @default false */
   readonly isTracked?: boolean;
 }
 
-/** Lua code for calls that the common case does not answer. Its functions are created only for such calls. */
+/** Lua code for calls that the common case does not answer. Created only for such calls. */
 interface GeneralCase {
-  /** Functions that `body` uses. Several scripts may share them. */
   readonly functions: string;
-  /** Code that returns the reply to one call. */
   readonly body: string;
 }
 
 export interface RedisScript {
-  /** Number of keys of one call. */
   readonly keyCount: number;
   readonly maxCallsPerCommand: number;
   readonly isTracked: boolean;
   readonly source: string;
-  /** Name for `EVALSHA` on a server that has run the script. */
   readonly sha1: string;
 }
 
@@ -38,8 +33,8 @@ export interface ScriptCall {
 }
 
 /**
- * Returns a Lua script that answers several calls in one command. It returns a list of their replies, for a single call the
- * reply itself. A call that fails does not stop the others.
+ * Returns a Lua script that answers several calls in one command. It returns a list of their replies, for a single call
+ * the reply itself. A call that fails does not stop the others.
  * @param body Lua code of the common case, which returns the reply to one call, or `nil` to use the general case
  */
 export function redisScript(

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 
-/** Returns the key of a lock's lease. The other keys of the lock share its hash tag, and thus its slot in a cluster. */
+/** The other keys of the lock share the hash tag of its lease, and thus its slot in a cluster. */
 export function leaseKeyOf(prefix: string, key: string): string {
   return `${prefix}:{${escapeKey(key)}}`;
 }
 
-/** Reverses `leaseKeyOf`. @param prefix the client's `keyPrefix`, if any, and that of the backend */
+/** @param prefix the client's `keyPrefix`, if any, and that of the backend */
 export function keyOfLease(prefix: string, leaseKey: string): string {
   return unescapeKey(leaseKey.slice(prefix.length + 2, -1));
 }
@@ -15,7 +15,6 @@ export function queueKeysOf(leaseKey: string): readonly string[] {
   return [leaseKey, `${leaseKey}:q`, `${leaseKey}:f`, `${leaseKey}:w`, `${leaseKey}:s`];
 }
 
-/** Returns the keys that a call about one share uses: lease and shares. */
 export function shareKeysOf(leaseKey: string): readonly [string, string] {
   return [leaseKey, `${leaseKey}:s`];
 }
@@ -25,12 +24,10 @@ function escapeKey(key: string): string {
   return /[%{}]/u.test(key) ? key.replace(/[%{}]/gu, encodeURIComponent) : key;
 }
 
-/** Reverses `escapeKey`. */
 export function unescapeKey(escaped: string): string {
   return escaped.replace(/%(?:25|7B|7D)/gu, decodeURIComponent);
 }
 
-/** Returns whether the lease is the owner's. */
 export function isLeaseOf(lease: unknown, owner: string): boolean {
   return typeof lease === 'string' && lease.startsWith(`${owner}|`);
 }
@@ -39,13 +36,12 @@ export function textOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Splits `text` into `count` fields at its first bars. The last field keeps its bars. Returns `[]` for fewer fields. */
+/** Splits `text` at its first bars into `count` fields, of which the last keeps its bars. Returns `[]` for fewer. */
 export function splitFields(text: string, count: number): string[] {
   const parts = text.split('|');
   return parts.length < count ? [] : [...parts.slice(0, count - 1), parts.slice(count - 1).join('|')];
 }
 
-/** Returns a random name for a key or an owner that no lock uses. */
 export function createUnusedName(): string {
   return `nobody-${randomUUID()}`;
 }
@@ -56,13 +52,12 @@ export function asList(reply: unknown): readonly unknown[] {
   return reply;
 }
 
-/** Converts a reply of `TIME`. The result is below 2^52, where fencing tokens end, until the year 2112. */
+/** The result is below 2^52, where fencing tokens end, until the year 2112. */
 export function toMicroseconds(time: unknown): bigint {
   const [seconds, micros] = asList(time);
   return BigInt(String(seconds)) * 1_000_000n + BigInt(String(micros));
 }
 
-/** Returns whether the first reply is 1, which means success. */
 export function isFirstReplyOne([reply]: readonly unknown[]): boolean {
   return Number(reply) === 1;
 }

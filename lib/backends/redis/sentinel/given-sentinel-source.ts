@@ -3,8 +3,8 @@ import type { NodeRedisClient, NodeRedisSentinel } from '../clients/node-redis-t
 import type { ClientSource } from '../connection/redis-client.js';
 
 /**
- * Returns a source that duplicates the connection to the master of the application's Sentinel client of node-redis. That
- * client sends no commands of locks: it would repeat them after a failover, and its pool would change their order.
+ * Returns a source that duplicates the connection to the master. The application's client sends no commands of locks:
+ * it would repeat them after a failover, and its pool would change their order.
  */
 export function createGivenSentinelSource(sentinel: NodeRedisSentinel): ClientSource {
   const findMaster = async (): Promise<NodeRedisClient> => {

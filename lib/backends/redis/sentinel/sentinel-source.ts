@@ -8,7 +8,6 @@ import type { RedisSentinelOptions } from '../options.js';
 
 const SENTINEL_PORT = 26_379;
 
-/** Returns a source of connections to the Sentinels' master: https://redis.io/docs/latest/develop/reference/sentinel-clients/ */
 export function createSentinelSource(options: RedisSentinelOptions, clientPackage?: RedisClientPackage): ClientSource {
   const { name, db, natMap, tls, sentinelTls } = options;
   const sentinels = options.sentinels.map(({ host, port = SENTINEL_PORT }) => ({ host, port }));
@@ -39,15 +38,13 @@ export function createSentinelSource(options: RedisSentinelOptions, clientPackag
 }
 
 /**
- * Subscribes to one Sentinel, and calls `onSwitchMessage` when it has switched the master. The `failoverDetector` of ioredis
- * is no alternative: it prints failures of its connections. It also ends a client for good if the switch comes while the
- * client looks for the master.
- * @returns function that ends the subscription
+ * Replaces the `failoverDetector` of ioredis, which prints failures of its connections. That detector also ends a
+ * client for good if the switch comes while the client looks for the master.
  */
 function watchSentinel(
   { host, port }: Required<RedisAddress>,
   name: string,
-  makingClient: Promise<RedisClient>,
+  clientPromise: Promise<RedisClient>,
   health: ReportedHealth,
   onSwitchMessage: (message: string) => void,
 ): () => void {
@@ -55,7 +52,7 @@ function watchSentinel(
   const onError = (error: unknown): void =>
     health.setAdvice(adviceTopic, `${adviceTopic}: ${toLoggableError(error).message}`);
   let isStopped = false;
-  const watchingClient = makingClient.then((client) => {
+  const watchingClientPromise = clientPromise.then((client) => {
     client.on('error', onError);
     client.on('ready', () => {
       health.setAdvice(adviceTopic, undefined);
@@ -66,9 +63,9 @@ function watchSentinel(
     return client;
   });
   // The connection for commands reports the error that no client package is installed.
-  watchingClient.catch(() => undefined);
+  watchingClientPromise.catch(() => undefined);
   return () => {
     isStopped = true;
-    watchingClient.then((client) => client.disconnect()).catch(() => undefined);
+    watchingClientPromise.then((client) => client.disconnect()).catch(() => undefined);
   };
 }

@@ -1,7 +1,6 @@
-/** Milliseconds that one of several addresses may take to answer. A longer time would leave none for the next address. */
+/** Time-out for one of several addresses. A longer one would leave no time for the next address. */
 export const ADDRESS_TIMEOUT_MS = 700;
 
-/** The addresses of one database. The address that worked last is tried first. */
 export class Addresses {
   #lastGoodIndex = 0;
 
@@ -11,13 +10,9 @@ export class Addresses {
     return this.addresses.length;
   }
 
-  /**
-   * Opens the first address that works.
-   * @param open rejects when the address does not answer, or leads to a server that takes no writes
-   * @throws the error that `open` threw for the last address
-   */
+  /** @throws the error that `open` threw for the last address */
   async openFirstWorking<T>(open: (address: string) => Promise<T>): Promise<T> {
-    let failure: unknown;
+    let lastError: unknown;
     for (let triedCount = 0; triedCount < this.addresses.length; triedCount += 1) {
       const index = (this.#lastGoodIndex + triedCount) % this.addresses.length;
       try {
@@ -25,9 +20,9 @@ export class Addresses {
         this.#lastGoodIndex = index;
         return connection;
       } catch (error) {
-        failure = error;
+        lastError = error;
       }
     }
-    throw failure;
+    throw lastError;
   }
 }

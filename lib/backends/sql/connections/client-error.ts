@@ -4,7 +4,6 @@ const WRAPPED_ERROR_PROPERTIES = ['driverError', 'cause', 'original', 'meta', 'd
 /** Properties in which drivers keep an error's code: a text, a number, or both. `errcode` is that of `node:sqlite`. */
 const CODE_PROPERTIES = ['code', 'errno', 'errcode', 'originalCode'];
 
-/** Returns the codes in an error of any client, and in the errors that it wraps. */
 export function findErrorCodes(error: unknown, depth = 0): string[] {
   if (typeof error !== 'object' || error === null || depth > WRAPPED_ERROR_PROPERTIES.length) return [];
   const ownCodes = CODE_PROPERTIES.map((name): unknown => Reflect.get(error, name)).filter(

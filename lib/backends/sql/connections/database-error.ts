@@ -8,14 +8,13 @@ import {
 
 /** Error of a database or its driver, without the statement: statements carry owner ids, which are secrets. */
 export class DatabaseError extends Error {
-  /** Whether a server refused a statement over a connection that still works. The server can then be reached. */
+  /** Whether the server itself refused a statement, over a connection that still works. */
   isServerAnswer = false;
 
   constructor(
     message: string,
     /** Code that the driver reports: an SQLSTATE, `ER_LOCK_DEADLOCK`, `SQLITE_BUSY`, `ECONNREFUSED`. */
     readonly code: string | undefined,
-    /** SQLSTATE of the server; `undefined` where the driver or the database has none. */
     readonly sqlState?: string,
   ) {
     super(message);
@@ -29,10 +28,9 @@ export class DatabaseError extends Error {
   }
 }
 
-/** Returns an error with the message and the code only: errors of TypeORM and of drivers show values of the statement. */
+/** Keeps the message and the code only: errors of TypeORM and of drivers show values of the statement. */
 export function toErrorWithoutStatement(error: unknown): DatabaseError | LockError {
   if (error instanceof DatabaseError || isLockError(error)) return error;
-  // TypeORM and others wrap the error of the driver.
   const cause: unknown = error instanceof Error && 'driverError' in error ? error.driverError : error;
   // libsql also throws objects that are no errors.
   const code = getTextProperty(cause, 'code');
@@ -45,12 +43,11 @@ function getAdvice(code: string): string {
   return /^SQLITE_(BUSY|LOCKED)$/u.test(code) ? `: ${ONE_WRITER_ADVICE}` : '';
 }
 
-/** Advice for a busy file: SQLite lets one connection of a file write at a time, until the end of its transaction. */
 const ONE_WRITER_ADVICE =
   'another connection is in a transaction that writes to this SQLite file, such as one of the application; take the ' +
   'lock before it begins, or give the locks a data source with a file of their own';
 
-/** Returns the SQLSTATE in the field of mysql2. The code of an error of `pg` is its SQLSTATE. */
+/** Reads a field of mysql2. The code of an error of `pg` is its SQLSTATE. */
 function getSqlState(cause: unknown): string | undefined {
   return getTextProperty(cause, 'sqlState');
 }
@@ -60,18 +57,17 @@ function getTextProperty(cause: unknown, property: string): string | undefined {
   return typeof text === 'string' ? text : undefined;
 }
 
-/** Returns whether the error has a code that matches. */
 export function hasErrorCode(error: unknown, codes: RegExp | undefined): boolean {
   return error instanceof DatabaseError && codes?.test(error.code ?? '') === true;
 }
 
 export const WRITABLE_ADVICE = 'locks need a database that takes writes, and not a replica or one that is read-only';
 
-/** Codes of PostgreSQL, of MySQL and MariaDB, of SQLite, and of libsql for SQLite's code. */
+/** `UNKNOWN_SQLITE_ERROR_1544` is what libsql reports for `SQLITE_READONLY_DIRECTORY`. */
 const READ_ONLY_CODE_PATTERN =
   /^(25006|ER_(OPTION_PREVENTS_STATEMENT|READ_ONLY_MODE|CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)|SQLITE_READONLY(_DBMOVED|_DIRECTORY)?|UNKNOWN_SQLITE_ERROR_1544)$/u;
 
-/** Returns whether a healthy server refused the statement for its values, or for a right that the role does not have. */
+/** Returns whether a healthy server refused the statement for its values, or for a right that the role lacks. */
 export function isRefusedValueError(error: unknown): error is DatabaseError {
   return (
     error instanceof DatabaseError &&
@@ -79,7 +75,7 @@ export function isRefusedValueError(error: unknown): error is DatabaseError {
   );
 }
 
-/** Returns an error that the core does not retry: the same statement never succeeds, while statements on other keys may. */
+/** Returns an error that the core does not retry: the same statement never succeeds, while other keys may. */
 export function createRefusedValueError(error: DatabaseError): LockConfigurationError {
   const isAboutRole =
     MISSING_RIGHT_CODE_PATTERN.test(error.code ?? '') && !error.message.includes('row-level security');
@@ -87,27 +83,24 @@ export function createRefusedValueError(error: DatabaseError): LockConfiguration
   return new LockConfigurationError(`the database refuses this key: ${error.message}`, 'key');
 }
 
-/** Codes for a right that the role does not have. 42501 may also come from a policy of row-level security for the key. */
+/** 42501 may also come from a policy of row-level security for the key. */
 const MISSING_RIGHT_CODE_PATTERN = /^(42501|ER_(TABLE|COLUMN)ACCESS_DENIED_ERROR)$/u;
 
 /** SQLSTATEs of data exceptions, constraints, insufficient privilege, and errors that triggers raise. */
 const REFUSED_VALUE_SQLSTATE_PATTERN = /^(2[23][0-9A-Z]{3}|42501|45000|P0001)$/u;
 
-/** Codes of refused values for errors of MySQL with an unspecific SQLSTATE, and for errors of SQLite, which have none. */
+/** For errors of MySQL with an unspecific SQLSTATE, and for errors of SQLite, which have none. */
 const REFUSED_VALUE_CODE_PATTERN =
   /^(ER_((TABLE|COLUMN)ACCESS_DENIED_ERROR|TRUNCATED_WRONG_VALUE_FOR_FIELD|CHECK_CONSTRAINT_VIOLATED)|SQLITE_(CONSTRAINT|MISMATCH|TOOBIG).*)$/u;
 
-/** Returns the error for a server that took writes before and takes none now: the locks have moved to another server. */
 export function createSwitchOverError(): DatabaseError {
   return new DatabaseError(`the server no longer takes writes: ${WRITABLE_ADVICE}`, '25006');
 }
 
-/** Returns whether the error says that the server takes no writes. */
 export function isReadOnlyError(error: unknown): error is DatabaseError {
   return hasErrorCode(error, READ_ONLY_CODE_PATTERN);
 }
 
-/** Returns whether the error says that the connection has ended: an error of the server at the end, or of the driver since. */
 export function isConnectionGone(error: unknown): boolean {
   if (!(error instanceof DatabaseError)) return false;
   return (
@@ -116,15 +109,13 @@ export function isConnectionGone(error: unknown): boolean {
   );
 }
 
-/** Codes of PostgreSQL, of MySQL and MariaDB, of Node, of mysql2. */
 const CONNECTION_GONE_CODE_PATTERN =
   /^(08...|57P0[1235]|ER_(SERVER_SHUTDOWN|CONNECTION_KILLED|CLIENT_INTERACTION_TIMEOUT|(NEW_)?ABORTING_CONNECTION)|E(CONNRESET|PIPE|NOTCONN)|ERR_STREAM_(DESTROYED|WRITE_AFTER_END)|PROTOCOL_(CONNECTION_LOST|UNEXPECTED_PACKET|ENQUEUE_AFTER_.*))$/u;
 
-/** Messages of pg, pg-native, mysql2 and TypeORM for a connection that has ended. These errors have no code. */
+/** These errors of pg, pg-native, mysql2 and TypeORM have no code. */
 const CONNECTION_GONE_MESSAGE_PATTERN =
   /not queryable|query runner already released|connection (terminated|(is|was) (closed|lost)|not open)|in closed state|closed the connection|no connection to the server/iu;
 
-/** Resolves to the error with which `promise` rejects, or to `undefined`. */
 export async function catchFailure(promise: Promise<unknown>): Promise<DatabaseError | LockError | undefined> {
   try {
     await promise;

@@ -9,12 +9,11 @@ import {
 } from '../../../core/index.js';
 import { DatabaseError, catchFailure, isRefusedValueError, createRefusedValueError } from './database-error.js';
 
-/** Time for which `health` names a connection that died silently. */
 const ADVICE_MS = 600_000;
 
 /**
- * Reports how the last statement ended. A database that does not answer is asked in the background until it does.
- * Holders, and probes that read this health, must learn soon that it is back.
+ * A database that does not answer is asked in the background: holders, and readers of this health, must learn soon that
+ * it is back.
  */
 export class DatabaseHealth extends ReportedHealth {
   #isProbing = false;
@@ -22,7 +21,7 @@ export class DatabaseHealth extends ReportedHealth {
   readonly #replacementCounts = new Map<string, number>();
   #adviceTimer: Timer | undefined;
 
-  /** @param probe sends a statement, and rejects while the database does not answer. It reports its outcome here, too */
+  /** @param probe rejects while the database does not answer, and reports its outcome here, too */
   constructor(private readonly probe: () => Promise<unknown>) {
     super();
   }
@@ -35,7 +34,7 @@ export class DatabaseHealth extends ReportedHealth {
    * - any other error reply of the server: nothing, since it is reachable, and the core counts failed requests
    * - any other error: the database is down
    *
-   * @param isFromDatabase called after a success; returns false for a result without a statement
+   * @param isFromDatabase returns false for a result without a statement
    * @throws LockConfigurationError for a refused value
    */
   reportOutcomeOf<T>(answer: Promise<T>, isFromDatabase = (): boolean => true): Promise<T> {
@@ -49,9 +48,9 @@ export class DatabaseHealth extends ReportedHealth {
           this.report('up');
           throw createRefusedValueError(error);
         }
-        const saysNothing = isLockError(error, 'LOCK_CONFIGURATION') || error instanceof NotSentError;
+        const isUnrelatedToDatabase = isLockError(error, 'LOCK_CONFIGURATION') || error instanceof NotSentError;
         const isServerAnswer = error instanceof DatabaseError && error.isServerAnswer;
-        if (!saysNothing && !isServerAnswer) this.reportDown(String(error));
+        if (!isUnrelatedToDatabase && !isServerAnswer) this.reportDown(String(error));
         throw error;
       },
     );
@@ -62,7 +61,6 @@ export class DatabaseHealth extends ReportedHealth {
     this.probeUntilAnswered();
   }
 
-  /** Reports that a new connection has replaced one that died silently. `health` shows that for a while. */
   reportReplacement(connection: string): void {
     const replacementCount = (this.#replacementCounts.get(connection) ?? 0) + 1;
     this.#replacementCounts.set(connection, replacementCount);

@@ -4,8 +4,8 @@ import type { StatementRunner } from './sql-database.js';
 const holderClients = new WeakSet<object>();
 
 /**
- * Returns a client for a holder's writes: the driver's own client, whose `methods` run by `runStatement`.
- * @param isOver tells whether the lock's transaction is over, after which the client refuses to work
+ * Returns the driver's own client with `methods` that run by `runStatement`, and refuse to work once `isOver` returns
+ * true.
  */
 export function createHolderClient<T extends object>(
   client: T,
@@ -27,10 +27,7 @@ export function createHolderClient<T extends object>(
   return holderClient;
 }
 
-/**
- * Returns the client of a lock, for the holder's writes.
- * @throws LockConfigurationError for a lock of another backend or strategy
- */
+/** @throws LockConfigurationError for a lock of another backend or strategy */
 export function getHolderClient(lock: { readonly attachment?: unknown }, factory: string): object {
   const { attachment } = lock;
   if (typeof attachment === 'object' && attachment !== null && holderClients.has(attachment)) return attachment;

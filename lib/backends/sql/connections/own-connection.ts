@@ -16,23 +16,20 @@ import { TimeoutError, settleByDeadline } from './timeout.js';
 
 const BUSY_PAUSE_MS = 10;
 
-/** Maximum milliseconds for an orderly end. */
 const CLOSE_TIMEOUT_MS = 200;
 
 export interface ConnectionSettings {
   readonly database: SqlDatabase;
   readonly connectTimeoutMs: number;
-  /** The option that sets `connectTimeoutMs`, for error messages. */
   readonly connectTimeoutOption?: 'connectTimeoutMs' | 'sessionTtlMs';
   readonly requestTimeoutMs: number;
-  /** Runs on each new connection before anything else. */
+  /** Called for each new connection before it is used. */
   readonly onOpen: (query: Query) => Promise<void>;
 }
 
 /**
- * One connection for the locks alone, with the settings of the application's connections. A rollback of the application
- * could undo a lock that was taken on one of its connections. A request could also wait for a pool that callers who wait
- * for locks have exhausted.
+ * A connection for the locks alone. A rollback of the application could undo a lock that was taken on one of its
+ * connections. Its pool may also be exhausted by callers who wait for locks.
  */
 export class OwnConnection {
   readonly #sockets = new Sockets(() => this.#onSocketClosed());
@@ -61,7 +58,7 @@ export class OwnConnection {
     return this.settings.database.dialect.runStatementSafely ? 0 : systemClock.now() - this.#lastAnswerAt;
   }
 
-  /** Opens the connection. Leaves nothing open when it fails, or takes longer than `connectTimeoutMs`. */
+  /** Leaves nothing open when it fails, or takes longer than `connectTimeoutMs`. */
   async open(connectTimeoutMs = this.settings.connectTimeoutMs): Promise<void> {
     const { database, requestTimeoutMs, onOpen, connectTimeoutOption } = this.settings;
     const timeoutOption = connectTimeoutOption && `${connectTimeoutOption}: ${connectTimeoutMs}`;
@@ -80,7 +77,7 @@ export class OwnConnection {
     }
   }
 
-  /** Runs one statement. Repeats it while the database is too busy, and ends the connection when no answer comes. */
+  /** Repeats the statement while the database is too busy. Ends the connection when no answer comes. */
   readonly query: Query = async (sql, parameters) => {
     const retryDeadline = Deadline.after(this.settings.requestTimeoutMs);
     for (;;) {
@@ -101,7 +98,6 @@ export class OwnConnection {
     }
   };
 
-  /** Returns whether the connection can still be used after `query` has failed with this error. */
   isUsableAfter(error: unknown): boolean {
     return this.#isBusy(error) || isRefusedValueError(error);
   }
@@ -110,7 +106,6 @@ export class OwnConnection {
     return hasErrorCode(error, this.settings.database.dialect.busyCodes);
   }
 
-  /** Ends the connection in good order, or destroys its sockets when the server does not answer. */
   async close(): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;

@@ -5,10 +5,9 @@ import { type ConnectionSettings, OwnConnection } from './own-connection.js';
 import type { Query } from './query.js';
 import { TimeoutError } from './timeout.js';
 
-/** Maximum idle milliseconds of a connection that is used again. The network may have forgotten an older one. */
+/** Maximum idle milliseconds of a connection that is used again. The network may have dropped an older one. */
 export const MAX_IDLE_MS = 30_000;
 
-/** The few connections that all statements of the locks share. They are opened when needed, and replaced when lost. */
 export class OwnConnections {
   readonly #connections = new Set<OwnConnection>();
   readonly #idleConnections: OwnConnection[] = [];
@@ -21,14 +20,13 @@ export class OwnConnections {
     this.#semaphore = new Semaphore(settings.database.dialect.connectionCount);
   }
 
-  /** Runs a statement of a caller who asks for a lock. The time-out for a connection restarts with each answer of the server. */
+  /** Waits for a connection until `connectTimeoutMs` after the call, or after the last answer of the server. */
   readonly query: Query = (sql, parameters) => this.health.reportOutcomeOf(this.#queryWhenFree(sql, parameters, false));
 
   /** Runs a statement of a holder, before those of callers who ask for a lock. */
   readonly urgentQuery: Query = (sql, parameters) =>
     this.health.reportOutcomeOf(this.#queryWhenFree(sql, parameters, true));
 
-  /** Closes the idle connections. The next statements open new ones. */
   closeIdleConnections(): void {
     for (const connection of this.#idleConnections.splice(0)) this.#closeConnection(connection);
   }
@@ -39,8 +37,8 @@ export class OwnConnections {
     await Promise.all(Array.from(this.#connections, (connection) => connection.close()));
   }
 
-  async #queryWhenFree(sql: string, parameters: readonly unknown[], inHurry: boolean): ReturnType<Query> {
-    if (!this.#semaphore.enterAtOnce()) await this.#waitForConnection(inHurry);
+  async #queryWhenFree(sql: string, parameters: readonly unknown[], isUrgent: boolean): ReturnType<Query> {
+    if (!this.#semaphore.enterAtOnce()) await this.#waitForConnection(isUrgent);
     try {
       return await this.#queryOnAnyConnection(sql, parameters);
     } finally {
@@ -48,15 +46,15 @@ export class OwnConnections {
     }
   }
 
-  async #waitForConnection(inHurry: boolean): Promise<void> {
+  async #waitForConnection(isUrgent: boolean): Promise<void> {
     const calledAt = systemClock.now();
     const getDeadline = (): Deadline =>
       Deadline.after(this.settings.connectTimeoutMs, systemClock, Math.max(calledAt, this.#lastAnswerAt));
-    const hasEntered = await this.#semaphore.enter({ deadline: getDeadline, inHurry });
+    const hasEntered = await this.#semaphore.enter({ deadline: getDeadline, inHurry: isUrgent });
     if (!hasEntered) throw new TimeoutError('the locks had no connection free');
   }
 
-  /** Runs a statement on an idle connection, and on others after a failure: an idle one may be dead, or lead to a replica. */
+  /** Tries another connection after a failure: an idle one may be dead, or lead to a replica. */
   async #queryOnAnyConnection(...statement: Parameters<Query>): ReturnType<Query> {
     const deadline = Deadline.after(this.settings.requestTimeoutMs);
     for (let idleConnection = this.#takeIdle(); idleConnection; idleConnection = this.#takeIdle()) {
@@ -71,7 +69,7 @@ export class OwnConnections {
     return this.#queryOn(await this.#open(this.#openTimeoutMs), statement);
   }
 
-  /** Runs the statement once more on a new connection. The other idle ones may be dead like the one that was silent. */
+  /** The other idle connections may be dead like the one that was silent. */
   async #queryOnNewConnection(statement: Parameters<Query>): ReturnType<Query> {
     const { connectTimeoutMs, requestTimeoutMs } = this.settings;
     this.closeIdleConnections();
@@ -93,7 +91,7 @@ export class OwnConnections {
     }
   }
 
-  /** Returns the idle connection that was used last, unless it was idle for too long. All older ones were idle for longer. */
+  /** If the connection that was used last was idle for too long, all others were idle for longer. */
   #takeIdle(): OwnConnection | undefined {
     const connection = this.#idleConnections.pop();
     if (!connection || connection.idleMs < MAX_IDLE_MS) return connection;

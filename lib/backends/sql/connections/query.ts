@@ -8,7 +8,6 @@ export type Rows = readonly Row[];
  */
 export type Query = (sql: string, parameters: readonly unknown[]) => Promise<Rows>;
 
-/** Returns a `Query` on a data source, a query runner or a manager of TypeORM. */
 export function createQuery(source: { query(sql: string, parameters?: unknown[]): Promise<unknown> }): Query {
   return async (sql, parameters) => readRows(await source.query(sql, [...parameters]));
 }
@@ -20,7 +19,7 @@ export function readRows(result: unknown): Rows {
   return (Array.isArray(firstElement) ? firstElement : result).filter(isRow);
 }
 
-/** Returns whether a column is true. Drivers have a boolean, a number, a number as text, or PostgreSQL's text `t`. */
+/** Drivers return a boolean, a number, a number as text, or PostgreSQL's text `t`. */
 export function isTrue(flag: unknown): boolean {
   return flag === true || flag === 't' || Number(flag) === 1;
 }

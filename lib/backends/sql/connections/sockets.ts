@@ -8,19 +8,17 @@ export interface Address {
   readonly socketPath?: string | undefined;
 }
 
-/** Setting by which the application gives a function that makes streams. */
 export interface StreamSetting {
   readonly name: string;
   readonly option: 'dataSource' | 'connection';
 }
 
-/** Setting of `postgres()` and `mysql()`: the driver's option `stream` within their option `connection`. */
 export const CONNECTION_STREAM_SETTING: StreamSetting = { name: 'stream of connection', option: 'connection' };
 
 /** Idle milliseconds before TCP keep-alive probes. Routers forget idle connections only after a longer time. */
 const KEEP_ALIVE_DELAY_MS = 10_000;
 
-/** The sockets of one connection. They can be destroyed even while the driver waits for a frozen server. */
+/** Sockets of one connection, which can be destroyed even while the driver waits for a frozen server. */
 export class Sockets {
   readonly #openSockets = new Set<Duplex>();
 
@@ -37,11 +35,7 @@ export class Sockets {
     return this.#watch(socket.setNoDelay(true));
   }
 
-  /**
-   * Watches a stream that the application's own `stream` made, such as a tunnel or a cloud connector.
-   * @param setting the name of that function, and the option that it belongs to
-   * @throws LockConfigurationError when that is no stream
-   */
+  /** @throws LockConfigurationError when the application's function returned no stream */
   watchStream(stream: unknown, setting: StreamSetting): Duplex {
     if (isStream(stream)) return this.#watch(stream);
     throw new LockConfigurationError(
@@ -77,13 +71,11 @@ export class Sockets {
   }
 }
 
-/** Returns the function `stream` among the driver's own options, which makes its connections. */
 export function getStreamFactory(extra: unknown): ((config: unknown) => unknown) | undefined {
   const streamFactory: unknown = typeof extra === 'object' && extra ? Reflect.get(extra, 'stream') : undefined;
   return typeof streamFactory === 'function' ? (config) => Reflect.apply(streamFactory, extra, [config]) : undefined;
 }
 
-/** Returns the id that a driver keeps for its connection, as text; `undefined` where it keeps none. */
 export function getConnectionId(client: unknown, property: string): string | undefined {
   const id: unknown = typeof client === 'object' && client ? Reflect.get(client, property) : undefined;
   return typeof id === 'number' ? String(id) : undefined;

@@ -2,18 +2,15 @@ import { createHolderClient } from './holder-client.js';
 import type { Query } from './query.js';
 import type { StatementRunner, DriverTransaction } from './sql-database.js';
 
-/** A driver's connection, and what transactions on it need. */
 interface StatementClient {
   readonly client: object;
   readonly send: Query;
-  /** The object that holders write through, and those of its methods that send statements. */
   readonly clientForHolders: object;
   readonly statementMethods: readonly string[];
-  /** The statements that begin a transaction with the isolation level READ COMMITTED. */
+  /** Must begin with the isolation level READ COMMITTED. */
   readonly beginStatements: readonly string[];
 }
 
-/** A transaction that statements begin and end. */
 export class StatementTransaction implements DriverTransaction {
   readonly client: object;
   readonly sendDirectly: Query;

@@ -9,8 +9,8 @@ export class TimeoutError extends DatabaseError {
 }
 
 /**
- * Settles as `promise` does, or rejects at the deadline. A blocked event loop makes the timer late. The promise then gets
- * as much time again, because its answer may have arrived meanwhile.
+ * Settles as `promise` does, or rejects at the deadline. A blocked event loop makes the timer late. The promise then
+ * gets as much time again, because its answer may have arrived meanwhile.
  */
 export function settleByDeadline<T>(
   deadline: Deadline,

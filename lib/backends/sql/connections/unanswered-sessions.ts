@@ -4,9 +4,7 @@ import type { DatabaseError } from './database-error.js';
 import type { Query } from './query.js';
 import { TimeoutError } from './timeout.js';
 
-/** Maximum number of keys that are remembered. The oldest key is forgotten first. */
 const MAX_KEYS = 1_000;
-/** Maximum number of sessions that are remembered for one key. The oldest session is forgotten first. */
 const MAX_SESSIONS_PER_KEY = 16;
 
 interface CutSessions {
@@ -17,8 +15,8 @@ interface CutSessions {
 
 /**
  * Server sessions whose connections ended before a statement about a key was answered. The server may still carry out
- * that statement and keep the key for the session, as in a commit that waits for a lost standby. No owner then has the
- * key. A refusal therefore counts as a missing answer of the database, and not as a held key.
+ * that statement and keep the key for the session, as in a commit that waits for a lost standby. A refusal of the key
+ * therefore counts as a missing answer of the database.
  */
 export class UnansweredSessions {
   readonly #sessionsByKey = new Map<string, CutSessions>();
@@ -28,24 +26,22 @@ export class UnansweredSessions {
     private readonly query: Query,
   ) {}
 
-  /** Remembers a session whose connection was cut, if its id is known. */
   rememberSession(key: string, id: string | undefined): void {
     if (id === undefined) return;
     const { ids } = this.#sessionsByKey.get(key) ?? { ids: new Set<string>() };
     this.#sessionsByKey.delete(key);
     this.#sessionsByKey.set(key, { ids: ids.add(id), cutAt: systemClock.now() });
-    for (const oldest of ids) if (ids.size > MAX_SESSIONS_PER_KEY) ids.delete(oldest);
-    for (const oldest of this.#sessionsByKey.keys())
-      if (this.#sessionsByKey.size > MAX_KEYS) this.#sessionsByKey.delete(oldest);
+    for (const oldestId of ids) if (ids.size > MAX_SESSIONS_PER_KEY) ids.delete(oldestId);
+    for (const oldestKey of this.#sessionsByKey.keys())
+      if (this.#sessionsByKey.size > MAX_KEYS) this.#sessionsByKey.delete(oldestKey);
   }
 
-  /** Whether a session is remembered for the key. */
   has(key: string): boolean {
     return this.#sessionsByKey.has(key);
   }
 
   /**
-   * Checks a refusal of the key. Forgets the sessions of the key once none of them carries out a statement any more.
+   * Forgets the sessions of the key once none of them carries out a statement any more.
    * @throws TimeoutError when one of the sessions still carries out its statement
    */
   async assertNoSessionWorking(key: string): Promise<void> {

@@ -1,14 +1,15 @@
 import type { Query } from '../connections/query.js';
 
-/** Owner of a row whose `metadata` is a line of claims. No caller has this owner id, so other statements find the row held. */
+/**
+ * Owner of a row whose `metadata` is a line of claims. No caller has this id, so other statements find the row held.
+ */
 export const CLAIMS_OWNER = '|';
 
-/** Row of a key that several owners may hold. A swap compares all of its values. */
+/** Row of a key that several owners may hold. A swap compares all values but `leftMs`. */
 export interface ClaimRow {
   readonly owner: string | null;
   readonly token: bigint;
   readonly metadata: string | null;
-  /** Milliseconds until the lease of the row's owner ends. */
   readonly leftMs: number;
   /** Column of the waiters, where there is one: its raw value, and the owners who were seen lately. */
   readonly waiting?: { readonly raw: unknown; readonly owners: readonly string[] };
@@ -26,20 +27,18 @@ export interface NextRow {
   readonly metadata: string | null;
   /** End of the lease, in milliseconds since 1970 by the database's clock. */
   readonly untilMs: number;
-  /** Waiters to notify, where the server can. */
   readonly ownersToNotify: readonly string[];
 }
 
-/** The statements on a row that several owners hold. */
 export interface ClaimStatements {
-  /** Maximum number of permits, because the row keeps all claims in one text. */
+  /** Limited because the row keeps all claims in one text. */
   readonly maxPermits: number;
   read(query: Query, key: string): Promise<ClaimReading>;
   /** Writes the row. Resolves to false, and writes nothing, when the row is no longer `expectedRow`. */
   swap(query: Query, key: string, expectedRow: ClaimRow | undefined, nextRow: NextRow): Promise<boolean>;
 }
 
-/** Returns a reading from the columns of a query: `now` is always there, the others only where the key has a row. */
+/** `now` is always there, the other columns only where the key has a row. */
 export function parseClaimReading(
   columns: Record<string, unknown> | undefined,
   microsecondsPerUnit: bigint,

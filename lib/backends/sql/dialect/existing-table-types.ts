@@ -18,10 +18,8 @@ export interface ExistingTableColumns {
 }
 
 export interface ExistingTableTypes {
-  /** Pattern of the types of `key` and `owner` that `describeColumns` may read. */
   readonly textTypePattern: RegExp;
-  /** Pattern of the types of `updatedAt` that `describeColumns` may read. */
+  /** Types of `updatedAt`, as `describeColumns` reads them. */
   readonly updatedAt: RegExp;
-  /** Returns a pattern of the text that a column of this character set can keep. */
   getStorablePattern(charset: unknown): RegExp;
 }

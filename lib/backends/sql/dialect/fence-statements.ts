@@ -1,31 +1,28 @@
 import { LockConfigurationError } from '../../../core/index.js';
 import type { Query } from '../connections/query.js';
 
-/** The statements on the table of the fences, in a transaction of the application. */
 export interface FenceStatements {
   /** Raises the resource's fence to `token`. Resolves to false when a newer token was there. */
   raise(query: Query, table: string, resource: string, token: bigint): Promise<boolean>;
   /**
-   * Reads the newest token.
-   * @param isShared whether others must not raise the fence until the transaction ends. On SQLite and MySQL no writer can
-   *   do so in any case
+   * @param isShared whether others must not raise the fence until the transaction ends. On SQLite and MySQL no writer
+   *   can do so in any case
    */
   readNewestToken(query: Query, table: string, resource: string, isShared?: boolean): Promise<bigint | undefined>;
   /**
-   * Returns a `Query` whose locking statements work in a transaction that has read before. Only MariaDB needs this: a
-   * setting of it rolls such a transaction back. Sends one statement.
+   * Returns a `Query` whose locking statements work in a transaction that has read before. A setting of MariaDB would
+   * roll such a transaction back.
    */
   createCurrentReadQuery?(query: Query): Promise<Query>;
   /**
-   * Resolves to whether the transaction's reads show the resource as it was before somebody else raised the fence. Called
-   * before the fence is raised. Waits for the row, and keeps it locked. Absent where the database refuses such a transaction
-   * by itself. Sends three statements.
+   * Resolves to whether the transaction's reads show the resource as it was before somebody else raised the fence.
+   * Waits for the row, and keeps it locked. Absent where the database itself refuses such a transaction.
    */
   isSnapshotStale?(query: Query, table: string, resource: string): Promise<boolean>;
 }
 
 /**
- * Returns the token in a row, which some clients return as bytes; `undefined` without a row.
+ * Some clients return the token as bytes.
  * @throws LockConfigurationError for a row without a token: a fence that cannot be read must not pass for a good one
  */
 export function parseFenceToken(row: Awaited<ReturnType<Query>>[number] | undefined): bigint | undefined {

@@ -3,9 +3,8 @@ import type { Rows } from '../connections/query.js';
 export const KEYS_PER_PAGE = 1_000;
 
 /**
- * Yields the keys of a table page by page, in the order of the names that the rows have for their keys.
- * @param readPage returns at most `KEYS_PER_PAGE` rows with a `name` that compares so with the argument
- * @param toKey returns the key of a name; `undefined` where the name has only a part of the key
+ * @param readPage returns at most `KEYS_PER_PAGE` rows, in the order of their `name`
+ * @param toKey returns `undefined` where the name has only a part of the key
  */
 export async function* readKeyPages(
   firstName: string,

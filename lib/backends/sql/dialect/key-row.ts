@@ -7,13 +7,11 @@ import type { Query } from '../connections/query.js';
  * holder; a lock of the server protects the key.
  */
 export interface KeyRowStatements {
-  /** Returns the value of the key's column. */
   toColumnValue(key: string): unknown;
   /** Rounds a TTL up to the unit in which the server counts. */
   roundUpTtl(requestedMs: number): number;
-  /** Inserts the row where it is missing. Does not change an existing row. */
   create(query: Query, table: string, key: string): Promise<void>;
-  /** Reads the row, if there is one: `owner`, `token`, `metadata` and `since` of the last holder. */
+  /** Reads `owner`, `token`, `metadata` and `since` of the last holder, if there is a row. */
   read(query: Query, table: string, key: string): ReturnType<Query>;
   /**
    * Writes a new fencing token and the holder into the row. The token is `max(previous + 1, the server's clock in µs)`.
@@ -28,7 +26,6 @@ export interface KeyRowStatements {
   ): Promise<bigint | undefined>;
 }
 
-/** Raises the token of a key's row, and inserts the row first where it is missing. */
 export async function raiseToken(
   row: KeyRowStatements,
   query: Query,

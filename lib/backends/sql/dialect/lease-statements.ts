@@ -1,7 +1,6 @@
 import type { HolderMetadata, LeaseAttempt, LeaseState } from '../../../core/index.js';
 import type { Query } from '../connections/query.js';
 
-/** Maximum number of rows that one `reap` deletes. */
 export const MAX_REAPED_ROWS = 1_000;
 
 export interface ClaimsRefusal {
@@ -9,18 +8,16 @@ export interface ClaimsRefusal {
   readonly isHeldByClaims?: boolean;
 }
 
-/** The statements on a row of the lease strategy. Each compares owners and reads the database's clock. */
 export interface LeaseStatements {
   tryAcquire(query: Query, lease: LeaseRow): Promise<LeaseAttempt & ClaimsRefusal>;
   renew(query: Query, lease: Omit<LeaseRow, 'metadata'>): Promise<boolean>;
   release(query: Query, lease: OwnedKey): Promise<boolean>;
   isHeldBy(query: Query, lease: OwnedKey): Promise<boolean>;
   look(query: Query, key: string): Promise<LeaseState>;
-  /** Yields the held keys that begin with `prefix`, page by page. */
   keys(query: Query, prefix: string): AsyncGenerator<readonly string[]>;
   /**
-   * Deletes rows that were free for longer than `idleMs`, `MAX_REAPED_ROWS` at most. Resolves to whether there may be more.
-   * The tokens of the keys still grow afterwards, because they follow the clock.
+   * Deletes some of the rows that were free for longer than `idleMs`. Resolves to whether there may be more. The tokens
+   * of the keys still grow afterwards, because they follow the clock.
    */
   reap(query: Query, idleMs: number): Promise<boolean>;
 }
@@ -35,7 +32,7 @@ export interface LeaseRow extends OwnedKey {
   readonly metadata: HolderMetadata;
 }
 
-/** The table of the leases and its columns, as statements name them. */
+/** Names as statements write them. */
 export interface LeaseColumns {
   readonly table: string;
   readonly key: string;
@@ -51,7 +48,6 @@ export interface LeaseColumns {
   readonly existingTable: { readonly abandonedAfterMs: number } | undefined;
 }
 
-/** Returns the columns of a table that this library created. A release keeps the row and its token, without an owner. */
 export function createOwnColumns(table: string): LeaseColumns {
   const timeColumns = { expiresAt: 'expires_at', updatedAt: 'acquired_at' };
   return {
@@ -65,7 +61,7 @@ export function createOwnColumns(table: string): LeaseColumns {
   };
 }
 
-/** Returns the columns of an insert: key, owner, token, expiry, metadata and, where there is one, `updatedAt`. */
+/** Returns the names in the order in which an insert gives the values. */
 export function listColumnNames({ key, owner, token, expiresAt, metadata, updatedAt }: LeaseColumns): string {
   return [key, owner, token, expiresAt, metadata, ...(updatedAt === undefined ? [] : [updatedAt])].join(', ');
 }

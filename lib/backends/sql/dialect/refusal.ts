@@ -1,7 +1,7 @@
 import { type Holder, type LeaseAttempt, type LeaseState, unpackHolder } from '../../../core/index.js';
 import type { ClaimsRefusal } from './lease-statements.js';
 
-/** Returns a refusal from the holder's row. Without a row, the key has just become free. */
+/** Without a row, the key has just become free. */
 export function parseRefusal(row: Record<string, unknown> | undefined): LeaseAttempt & ClaimsRefusal {
   if (!row) return { acquired: false, retryAfterMs: 0 };
   const { remaining, metadata } = row;
@@ -14,7 +14,6 @@ export function parseRefusal(row: Record<string, unknown> | undefined): LeaseAtt
   return { acquired: false, retryAfterMs, ...(holder ? { holder } : {}) };
 }
 
-/** Returns the state of a key from the holder's row. Without `remaining`, the end of the lease is not known. */
 export function parseState(row: Record<string, unknown> | undefined): LeaseState {
   if (!row) return {};
   const { owner, token, remaining } = row;
@@ -23,7 +22,7 @@ export function parseState(row: Record<string, unknown> | undefined): LeaseState
   return { holder: { owner: typeof owner === 'string' ? owner : '', ...fencingToken, ...leftMs, ...parseHolder(row) } };
 }
 
-/** Returns the holder in a row. `legacy_owner` is the owner that an older program wrote, which tells no process id. */
+/** `legacy_owner` is the owner that an older program wrote, which tells no process id. */
 export function parseHolder({
   metadata,
   legacy_owner: legacyOwner,

@@ -2,36 +2,33 @@ import type { Query } from '../connections/query.js';
 import type { KeyRowStatements } from './key-row.js';
 import type { ServerSessions } from './server-sessions.js';
 
-/** Names on the server: of the lock of a key, and of a second lock that marks its current owner. */
+/** Names of the lock of a key, and of a second lock that shows its current owner to other sessions. */
 export interface LockNames {
   readonly lock: string;
   readonly ownerLock: string;
 }
 
-/** Locks that a server keeps for as long as a session lasts. */
 export interface SessionLocks {
   readonly keyRow: KeyRowStatements;
   readonly serverSessions: ServerSessions;
   /** Has the server end the session after `ttlMs` without a statement. */
   setIdleTimeout(query: Query, ttlMs: number): Promise<void>;
-  /** Reads the scope of a table's lock names: the same, however a process names the table. */
+  /** Resolves to the same scope, however a process names the table. */
   readScope(query: Query, table: string): Promise<string>;
-  /** Reads the id of the session on the server, and whether the server no longer takes writes. */
   readSession(query: Query): Promise<{ readonly id: string; readonly isReadOnly: boolean }>;
   toLockName(scope: string, key: string): string;
   /**
-   * Takes the lock and the owner lock, if both are free. Resolves to one row: `locked` tells whether this session has the
-   * lock now, `metadata` and `since` describe the last holder. Where the server `is_read_only`, the lock is worthless and
-   * the session must end. Other sessions see by the owner lock which owner has the lock.
+   * Takes the lock and the owner lock, if both are free. Resolves to one row: `locked` tells whether this session has
+   * the lock now, `metadata` and `since` describe the last holder. Where the server `is_read_only`, the lock is
+   * worthless and the session must end.
    */
   tryLock(query: Query, table: string, names: LockNames, keyColumnValue: unknown): ReturnType<Query>;
   /** Frees the owner lock first, then the lock, so that an owner lock never exists without its lock. */
   unlock(query: Query, names: LockNames): Promise<void>;
   /**
-   * Resolves to the id of the session that has both locks at one moment. A server that ends a session frees one lock after
-   * the other, so that a single lock proves nothing.
+   * Resolves to the id of the session that has both locks at one moment. A server that ends a session frees one lock
+   * after the other, so that a single lock proves nothing.
    */
   findSessionHolding(query: Query, names: LockNames): Promise<string | undefined>;
-  /** Returns the statement that ends a session. Each role may end its own sessions. */
   terminateSessionSql(sessionId: string): string;
 }

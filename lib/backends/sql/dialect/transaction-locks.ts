@@ -1,6 +1,5 @@
 import type { Query } from '../connections/query.js';
 
-/** Statements that lock a key for as long as a transaction of the application lasts. */
 export interface TransactionLocks {
   /**
    * Waits for the key. Resolves to false when somebody else still has it after `waitMs`.

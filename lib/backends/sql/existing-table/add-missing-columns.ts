@@ -2,7 +2,6 @@ import type { Query } from '../connections/query.js';
 import type { SqlDialect } from '../dialect/sql-dialect.js';
 import type { ExistingTable } from './existing-table.js';
 
-/** Adds the columns for expiry, token and metadata that the table lacks. */
 export async function addMissingColumns(
   query: Query,
   dialect: SqlDialect,
@@ -19,9 +18,9 @@ export async function addMissingColumns(
   ];
   for (const { column, type } of lockColumns) {
     if (existingNames.has(column)) continue;
-    const change = `add column ${dialect.quote(column)} ${type.sql} null`;
+    const addColumnSql = `add column ${dialect.quote(column)} ${type.sql} null`;
     try {
-      await query(`alter table ${table} ${change}`, []);
+      await query(`alter table ${table} ${addColumnSql}`, []);
     } catch (error) {
       // Another process may have added the column meanwhile.
       if (!(await readColumnNames()).has(column)) throw error;

@@ -6,12 +6,10 @@ import { assertWritable } from '../tables/lock-table.js';
 import { addMissingColumns } from './add-missing-columns.js';
 import type { ExistingTable } from './existing-table.js';
 
-/** Length of an owner's id. */
-const OWNER_CHARACTERS = 36;
+const OWNER_ID_CHARACTERS = 36;
 
 /**
- * Checks that the table can keep our locks, and records the limits of its columns in `table.limits`. Adds missing columns
- * first where `addsMissingColumns` is set.
+ * Also records the limits of the columns in `table.limits`.
  * @throws LockConfigurationError that names the column
  */
 export async function checkExistingTable(
@@ -20,8 +18,9 @@ export async function checkExistingTable(
   table: ExistingTable,
   addsMissingColumns: boolean,
 ): Promise<void> {
-  // A failure matters only if columns are missing: another process may have added them, or this user may not alter tables.
-  const failure = addsMissingColumns
+  // A failure matters only if columns are missing. Otherwise another process has added them, or this user may alter no
+  // tables.
+  const additionFailure = addsMissingColumns
     ? (await catchFailure(addMissingColumns(query, dialect, table)))?.message
     : undefined;
   const { columns, columnNames } = table;
@@ -29,7 +28,7 @@ export async function checkExistingTable(
     (await dialect.describeColumns(query, columns.table)).map((column) => [String(column['name']), column]),
   );
   if (foundColumns.size === 0)
-    throw createUnusableTableError(table, 'columns.key', failure ?? 'it is missing, or not visible to us');
+    throw createUnusableTableError(table, 'columns.key', additionFailure ?? 'it is missing, or not visible to us');
   const lockColumnNames = new Set<string>();
   for (const { columnOption, pattern, expectedType } of getColumnPatterns(dialect)) {
     const name = columnNames[columnOption];
@@ -37,7 +36,11 @@ export async function checkExistingTable(
     lockColumnNames.add(name);
     const type: unknown = foundColumns.get(name)?.['type'];
     if (typeof type !== 'string')
-      throw createUnusableTableError(table, `columns.${columnOption}`, failure ?? `its column ${name} is missing`);
+      throw createUnusableTableError(
+        table,
+        `columns.${columnOption}`,
+        additionFailure ?? `its column ${name} is missing`,
+      );
     if (pattern.test(type)) continue;
     throw createUnusableTableError(
       table,
@@ -58,8 +61,8 @@ export async function checkExistingTable(
       throw createUnusableTableError(table, 'columns', `its column ${name} needs a default`);
   }
   const ownerCharacters = getMaxCharacters(foundColumns.get(columnNames.owner));
-  if (ownerCharacters < OWNER_CHARACTERS) {
-    const reason = `its column ${columnNames.owner} has room for ${ownerCharacters} characters, and needs ${OWNER_CHARACTERS}`;
+  if (ownerCharacters < OWNER_ID_CHARACTERS) {
+    const reason = `its column ${columnNames.owner} has room for ${ownerCharacters} characters, and needs ${OWNER_ID_CHARACTERS}`;
     throw createUnusableTableError(table, 'columns.owner', reason);
   }
   const noOpUpdateSql = `update ${columns.table} set ${columns.token} = ${columns.token} where 1 = 0`;
@@ -87,7 +90,7 @@ function createUnusableTableError({ name }: ExistingTable, option: string, reaso
   );
 }
 
-/** Returns the number of characters that a column can keep: 64 for `varchar(64)`. */
+/** Returns 64 for `varchar(64)`, and Infinity for a type without a length. */
 function getMaxCharacters(column: Readonly<Record<string, unknown>> | undefined): number {
   const size = /\((?<size>\d+)\)/u.exec(String(column?.['type']))?.groups?.['size'];
   return size === undefined ? Infinity : Number(size);

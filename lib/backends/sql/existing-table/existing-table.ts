@@ -15,21 +15,20 @@ const COLUMN_OPTIONS: ReadonlySet<string> = new Set([
 
 /** A table of locks that older programs use, too. */
 export interface ExistingTable {
-  /** Name of the table in the options, for messages. */
+  /** As in the options, for messages. */
   readonly name: string;
-  /** Names of the columns in the options, for messages. */
+  /** As in the options, for messages: defaults included. */
   readonly columnNames: ExistingTableColumns & typeof DEFAULT_COLUMN_NAMES;
-  /** Quoted names of the table and its columns, for statements. */
+  /** Quoted, for statements. */
   readonly columns: LeaseColumns;
   /** `undefined` until the first connection has read the columns of the table. */
   limits: TableLimits | undefined;
 }
 
-/** Limits of the columns. The database would store keys beyond these limits as other keys. */
+/** The database would store a key beyond these limits as another key. */
 interface TableLimits {
   readonly keyCharacters: number;
   readonly ownerCharacters: number;
-  /** Pattern of the text that the character set of the key's column can keep. */
   readonly storablePattern: RegExp;
 }
 
@@ -97,7 +96,6 @@ function assertStorable({ columnNames, limits }: ExistingTable, key: string, own
     throw createKeyError(`${columnNames.owner} is too short for the owner's id`);
 }
 
-/** Returns the statements on the table. They refuse keys that the table cannot keep. */
 export function createExistingTableStatements(dialect: SqlDialect, table: ExistingTable): LeaseStatements {
   const statements = dialect.leases(table.columns);
   return {

@@ -11,13 +11,9 @@ import {
 import type { Query } from '../connections/query.js';
 import { type ClaimReading, type ClaimRow, type ClaimStatements, CLAIMS_OWNER } from '../dialect/claim-statements.js';
 
-/**
- * Milliseconds for which the line keeps a place for an owner that was moved into it from the row. Within this time the
- * owner must claim the place itself.
- */
+/** Milliseconds in which an owner that was moved from the row into the line must claim its place there. */
 const MOVED_CLAIM_MS = 5_000;
 
-/** The line of claims to a key, in the key's row. */
 export class ClaimCell implements LineCell<ClaimReading> {
   constructor(
     private readonly statements: ClaimStatements,
@@ -45,17 +41,14 @@ export class ClaimCell implements LineCell<ClaimReading> {
       owner: isEmpty ? null : CLAIMS_OWNER,
       metadata: isEmpty ? null : packLine(line),
       token: token ?? row?.token ?? nowUs,
-      // The lease lasts as long as the last entry waits. Otherwise a newcomer could take the expired row before it.
+      // The row expires no earlier than its last entry: a newcomer could otherwise take the row before that entry.
       untilMs: Math.max(Number(nowUs / 1_000n), ...line.map(({ until }) => until)),
       ownersToNotify: ready,
     });
   }
 }
 
-/**
- * Returns the line of the row. An owner to whom the row was handed comes behind the line in the metadata, and then the
- * waiters in the row's own column.
- */
+/** Returns the line in `metadata`, then the owner who was handed the row, then the waiters of the column `waiting`. */
 function buildLine({ owner, metadata, leftMs, waiting }: ClaimRow, now: number): LineEntry[] {
   const entries = [...(owner === CLAIMS_OWNER ? unpackLine(metadata ?? '') : [])];
   const handedOwners = owner !== null && owner !== CLAIMS_OWNER && leftMs > 0 ? [owner] : [];

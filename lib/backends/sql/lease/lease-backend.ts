@@ -13,36 +13,35 @@ import { type LeaseTable, SqlLeaseStore } from './sql-lease-store.js';
 
 export interface LeaseBackendOptions extends CommonOptions, Pick<PollingOptions, 'pollMs'> {
   /**
-   * Columns of an existing table of locks, with one row for each key that is held. `tableName` is its name. Older programs
-   * that insert and delete rows there may go on: they and this library exclude each other. `addLockColumns`, or
-   * `synchronize`, adds the columns that such a table lacks.
+   * Columns of an existing table of locks, with one row for each key that is held. `tableName` is its name. Older
+   * programs that insert and delete rows there may go on: they and this library exclude each other. `addLockColumns`,
+   * or `synchronize`, adds the columns that such a table lacks.
    */
   columns?: ExistingTableColumns;
   /**
-   * With `columns`: milliseconds after `updatedAt` at which a row without an expiry, as older programs make it, counts no
-   * more. Choose longer than anything that such a program does. An `updatedAt` without a time zone is read in that of the
-   * locks' connections. Where the older program uses another time zone, add the difference, and an hour for summer time.
+   * With `columns`: milliseconds after `updatedAt` at which a row without an expiry, as older programs write it, counts
+   * as free. Choose longer than any hold of such a program. An `updatedAt` without a time zone is read in the time zone
+   * of the locks' connections. Where the older program uses another time zone, add the difference, and an hour for
+   * summer time.
    * @default Infinity: never
    */
   abandonedAfterMs?: number;
   /**
-   * Maximum milliseconds to wait for a free connection of the locks, and for a new one to be ready. @default 2_000, or the
-   * data source's own time-out for connections where that is longer
+   * Maximum milliseconds to wait for a free connection of the locks, and for a new one to be ready.
+   * @default 2_000, or the data source's own time-out for connections where that is longer
    */
   connectTimeoutMs?: number;
   /**
-   * Deletes rows that were free for longer, in milliseconds. Without it every key ever used keeps its row. A deleted
-   * key's token goes on growing by the database's clock: choose more than that clock could ever step back. @default
-   * Infinity
+   * Milliseconds after which a free row is deleted. Without this option, every key ever used keeps its row. The next
+   * token of a deleted key follows the database's clock: choose more than that clock could ever step back.
+   * @default Infinity
    */
   reapIdleAfterMs?: number;
 }
 
 /**
- * Locks in a table of the application's own database. The README says what they need and promise.
- *
- * A lease ends by the wall clock of the server that answers. After a failover to a server whose clock is ahead, it ends
- * early. A server that lags behind forgets it, and there only the fencing token protects.
+ * A lease ends by the wall clock of the server that answers: early, after a failover to a server whose clock is ahead.
+ * A server that lags behind forgets the lease, and only the fencing token protects then.
  * @throws LockConfigurationError
  */
 export function createLeaseBackend(database: SqlDatabase, options: LeaseBackendOptions = {}): BackendFactory {
@@ -53,17 +52,16 @@ export function createLeaseBackend(database: SqlDatabase, options: LeaseBackendO
     : createOwnTableParts(database, options);
   const timeouts = { connectTimeoutMs, connectTimeoutOption: 'connectTimeoutMs' as const, requestTimeoutMs };
   const settings = { database, ...timeouts, onOpen: tableParts.onOpen };
-  const { line } = tableParts;
+  const { waitingLine } = tableParts;
   const table = { ...tableParts, reapIdleAfterMs };
-  const createStore = () => (line ? new QueuedLeaseStore(table, line, settings) : new SqlLeaseStore(table, settings));
+  const createStore = () =>
+    waitingLine ? new QueuedLeaseStore(table, waitingLine, settings) : new SqlLeaseStore(table, settings);
   return () => new LockBackend(createStore(), options);
 }
 
-/** Table of the leases, and the statements on it. */
 interface TableParts extends Omit<LeaseTable, 'reapIdleAfterMs'> {
-  /** Checks the table on each new connection. */
   readonly onOpen: (query: Query) => Promise<void>;
-  readonly line?: WaitingLine | undefined;
+  readonly waitingLine?: WaitingLine | undefined;
 }
 
 function createOwnTableParts(database: SqlDatabase, options: LeaseBackendOptions): TableParts {
@@ -78,7 +76,7 @@ function createOwnTableParts(database: SqlDatabase, options: LeaseBackendOptions
     statements: dialect.leases(createOwnColumns(table)),
     claims,
     onOpen: ensureTableUsable,
-    line: dialect.waitingLine,
+    waitingLine: dialect.waitingLine,
   };
 }
 

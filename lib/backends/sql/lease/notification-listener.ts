@@ -6,29 +6,27 @@ import { TimeoutError } from '../connections/timeout.js';
 import type { WaitingLine } from '../dialect/sql-dialect.js';
 import { WaiterWatch } from './waiter-watch.js';
 
-/** Maximum milliseconds to wait for an answer on the listening connection, which is then replaced. */
+/** Milliseconds without an answer after which the listening connection is replaced. */
 const MAX_SILENCE_MS = 1_000;
 
-/** Number of waiters that one statement confirms. A statement for 10,000 waiters took longer than `MAX_SILENCE_MS`. */
-const CONFIRMED_PER_STATEMENT = 1_000;
+/** A statement for 10,000 waiters took longer than `MAX_SILENCE_MS`. */
+const WAITERS_PER_STATEMENT = 1_000;
 
-/** Maximum milliseconds without a message after which a waiter relies on the connection without a probe. */
+/** Milliseconds without a message after which the connection is probed before a waiter relies on it. */
 const MAX_TRUSTED_QUIET_MS = 3_000;
 
-/** The connection on which the server notifies waiters that they should ask. Opened when the first caller has to wait. */
 export class NotificationListener {
-  /** The waiters of this process. */
   readonly waiterWatch: WaiterWatch;
   readonly #settings: ConnectionSettings;
   #connection: OwnConnection | undefined;
   #isListening = false;
-  /** Whether no notification can ever arrive, as behind a pooler. */
-  #canNeverHear = false;
+  /** Whether notifications can never arrive, as behind a pooler. */
+  #cannotListen = false;
   #isOpening = false;
   #isConfirming = false;
   /**
-   * Whether waiters may sleep until a notification. The loss of a connection does not change this. A failed attempt to
-   * replace the connection wakes the waiters.
+   * Whether waiters sleep until a notification. The loss of the connection leaves them asleep. A failed attempt to
+   * replace the connection wakes them.
    */
   #mayWaitersSleep = false;
   #isClosed = false;
@@ -38,20 +36,19 @@ export class NotificationListener {
     settings: ConnectionSettings,
     private readonly connections: OwnConnections,
     private readonly table: string,
-    private readonly line: WaitingLine,
+    private readonly waitingLine: WaitingLine,
     private readonly wakeUps: WakeUps,
   ) {
     this.waiterWatch = new WaiterWatch(() => void this.#confirmWaiters());
     this.#settings = { ...settings, requestTimeoutMs: Math.min(settings.requestTimeoutMs, MAX_SILENCE_MS) };
   }
 
-  /** Returns whether notifications arrive. Starts to listen otherwise; until then, waiters must poll. */
+  /** Returns whether notifications arrive. If not, starts to listen, and waiters must poll meanwhile. */
   ensureListening(): boolean {
-    if (!this.#isListening && !this.#canNeverHear) void this.#openUntilListening();
+    if (!this.#isListening && !this.#cannotListen) void this.#openUntilListening();
     return this.#isListening;
   }
 
-  /** Probes a connection that was quiet for long, because a waiter begins to rely on its notifications. */
   probeIfQuiet(): void {
     if (systemClock.now() - this.#lastHeardAt > MAX_TRUSTED_QUIET_MS) void this.#confirmWaiters();
   }
@@ -61,10 +58,7 @@ export class NotificationListener {
     await this.#connection?.close();
   }
 
-  /**
-   * Tells the server that the waiters still wait, and wakes waiters that have missed a notification. A connection without an
-   * answer is replaced, because the network may have forgotten it.
-   */
+  /** Tells the server that the waiters still wait, and wakes waiters that have missed a notification. */
   async #confirmWaiters(): Promise<void> {
     const { keysInLine } = this.waiterWatch;
     const connection = this.#connection;
@@ -72,16 +66,16 @@ export class NotificationListener {
     this.#isConfirming = true;
     try {
       const waiters = [...keysInLine];
-      for (let start = 0; start < waiters.length; start += CONFIRMED_PER_STATEMENT) {
-        const keysOfStatement = new Map(waiters.slice(start, start + CONFIRMED_PER_STATEMENT));
-        for (const message of await this.line.confirmWaiters(connection.query, this.table, keysOfStatement))
+      for (let start = 0; start < waiters.length; start += WAITERS_PER_STATEMENT) {
+        const keysOfStatement = new Map(waiters.slice(start, start + WAITERS_PER_STATEMENT));
+        for (const message of await this.waitingLine.confirmWaiters(connection.query, this.table, keysOfStatement))
           this.wakeUps.deliver(message);
         this.#lastHeardAt = systemClock.now();
       }
     } catch (error) {
       connection.destroy();
       if (error instanceof TimeoutError) {
-        // The network may have forgotten the other connections, too.
+        // The network may have dropped the idle connections, too.
         this.connections.health.reportReplacement('the connection that listens for releases');
         this.connections.closeIdleConnections();
       }
@@ -108,19 +102,18 @@ export class NotificationListener {
     try {
       await connection.open();
       const { query, client } = connection;
-      this.#canNeverHear = !(await this.line.listen(query, client, this.table, (message) =>
+      this.#cannotListen = !(await this.waitingLine.listen(query, client, this.table, (message) =>
         this.#deliverMessage(message),
       ));
     } catch (error) {
       connection.destroy();
-      // Waiters are woken, and poll until the next connection listens.
       if (this.#mayWaitersSleep) this.wakeUps.wakeAll();
       this.#mayWaitersSleep = false;
       const advice = `nobody listens for releases, so those who wait ask again and again: ${toErrorWithoutStatement(error).message}`;
       this.connections.health.setAdvice('listener', advice);
       return false;
     }
-    if (this.#canNeverHear) {
+    if (this.#cannotListen) {
       await connection.close();
       return true;
     }
@@ -128,7 +121,7 @@ export class NotificationListener {
     this.#isListening = true;
     this.#mayWaitersSleep = true;
     this.#lastHeardAt = systemClock.now();
-    // Earlier notifications are lost.
+    // Wakes waiters whose notifications were sent while no connection listened.
     void this.#confirmWaiters();
     return true;
   }

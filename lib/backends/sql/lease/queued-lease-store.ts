@@ -5,34 +5,37 @@ import type { WaitingLine } from '../dialect/sql-dialect.js';
 import { NotificationListener } from './notification-listener.js';
 import { POLL_MS_PER_WAITER, type LeaseTable, SqlLeaseStore } from './sql-lease-store.js';
 
-/** Minimum milliseconds between two polls of a waiter while no notifications arrive. */
 const MIN_POLL_MS = 50;
-/** Maximum milliseconds between two polls. With jitter, it is less than the time after which a waiter loses its place. */
+/**
+ * Before jitter of ±50 %. With jitter, it stays below `MAX_WAITER_SILENCE_MS`, after which a waiter loses its place.
+ */
 const MAX_POLL_MS = 3_000;
 
-/** A caller of this process who may have to wait. */
 interface Waiter {
   readonly wake: () => void;
-  /** Function that ends the wait; `undefined` while the caller does not wait. */
   stopWaiting?: () => void;
 }
 
-/** A lease store whose server keeps the waiters of a key in line, in the key's row. A release hands the key to the first. */
+/** Lease store of a server that keeps waiters in the row of their key. A release hands the key to the first waiter. */
 export class QueuedLeaseStore extends SqlLeaseStore {
   readonly #wakeUps = new WakeUps();
-  /** Callers that may wait, by owner. */
   readonly #waiters = new Map<string, Waiter>();
-  /** Keys that this process holds, by the hashes of their owners, which messages contain. */
-  readonly #heldKeys = new Map<string, string>();
+  readonly #heldKeysByOwnerHash = new Map<string, string>();
   readonly #listener: NotificationListener;
 
   constructor(
     leaseTable: LeaseTable,
-    private readonly line: WaitingLine,
+    private readonly waitingLine: WaitingLine,
     settings: ConnectionSettings,
   ) {
     super(leaseTable, settings);
-    this.#listener = new NotificationListener(this.settings, this.connections, leaseTable.table, line, this.#wakeUps);
+    this.#listener = new NotificationListener(
+      this.settings,
+      this.connections,
+      leaseTable.table,
+      waitingLine,
+      this.#wakeUps,
+    );
   }
 
   override async tryAcquire(
@@ -43,18 +46,18 @@ export class QueuedLeaseStore extends SqlLeaseStore {
     asker?: Asker,
   ): Promise<LeaseAttempt> {
     const attempt = await super.tryAcquire(key, owner, ttlMs, metadata, asker);
-    if (attempt.acquired) this.#heldKeys.set(this.line.hashOwner(owner), key);
+    if (attempt.acquired) this.#heldKeysByOwnerHash.set(this.waitingLine.hashOwner(owner), key);
     const waiter = this.#waiters.get(owner);
     if (attempt.acquired || !waiter) return attempt;
     waiter.stopWaiting ??= this.#startWaiting(owner, waiter.wake);
     const isNotified = this.#listener.ensureListening();
-    // The owner stands in the line of claims, which has its own places for waiters.
+    // The owner already has a place in the line of claims.
     if (attempt.staysInLine === true) {
       return isNotified
         ? attempt
         : { ...attempt, retryAfterMs: Math.min(attempt.retryAfterMs ?? Infinity, this.#randomPollMs()) };
     }
-    const retryAfterMs = await this.line.joinLine(this.connections.query, this.leaseTable.table, key, owner);
+    const retryAfterMs = await this.waitingLine.joinLine(this.connections.query, this.leaseTable.table, key, owner);
     if (retryAfterMs === 0) return { ...attempt, retryAfterMs };
     this.#listener.waiterWatch.recordInLine(key, owner);
     if (isNotified) this.#listener.probeIfQuiet();
@@ -62,22 +65,21 @@ export class QueuedLeaseStore extends SqlLeaseStore {
   }
 
   override release(key: string, owner: string): Promise<boolean> {
-    this.#heldKeys.delete(this.line.hashOwner(owner));
+    this.#heldKeysByOwnerHash.delete(this.waitingLine.hashOwner(owner));
     return super.release(key, owner);
   }
 
-  /** Tells the holder's process, which hears it while it listens for its own waiters. */
   override async evict(key: string, owner: string): Promise<boolean> {
     const isEvicted = await super.evict(key, owner);
     const { query } = this.connections;
-    // A message that is lost costs time only: the holder's next renewal tells it.
-    if (isEvicted) await this.line.notify(query, this.leaseTable.table, owner).catch(() => undefined);
+    // The holder's process may miss the message. Its next renewal then tells it.
+    if (isEvicted) await this.waitingLine.notify(query, this.leaseTable.table, owner).catch(() => undefined);
     return isEvicted;
   }
 
   watchLeases(onChange: (key: string) => void): LeaseWatch {
-    this.#wakeUps.setNonWaiterListener((name) => {
-      const key = this.#heldKeys.get(name);
+    this.#wakeUps.setNonWaiterListener((ownerHash) => {
+      const key = this.#heldKeysByOwnerHash.get(ownerHash);
       if (key !== undefined) onChange(key);
     });
     return { needsEarlyRenewal: false };
@@ -97,15 +99,14 @@ export class QueuedLeaseStore extends SqlLeaseStore {
   }
 
   #startWaiting(owner: string, wake: () => void): () => void {
-    const unwatch = this.#wakeUps.watch(this.line.hashOwner(owner), wake);
-    const leave = this.#listener.waiterWatch.watch(owner);
+    const unwatch = this.#wakeUps.watch(this.waitingLine.hashOwner(owner), wake);
+    const removeWaiter = this.#listener.waiterWatch.watch(owner);
     return () => {
       unwatch();
-      leave();
+      removeWaiter();
     };
   }
 
-  /** Returns random milliseconds until the next poll. They grow with the number of waiters, as for every polled store. */
   #randomPollMs(): number {
     const sharedPollMs = this.#listener.waiterWatch.waiterCount * POLL_MS_PER_WAITER;
     const pollMs = Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, sharedPollMs));

@@ -18,22 +18,17 @@ import type { LeaseStatements } from '../dialect/lease-statements.js';
 import { ClaimCell } from './claim-cell.js';
 import { reapRegularly } from './reaper.js';
 
-/** Table of the leases, and the statements on it. */
 export interface LeaseTable {
   readonly table: string;
   readonly statements: LeaseStatements;
-  /** Statements for several holders of a key; absent for tables that older programs use. */
+  /** Absent for tables that older programs use. */
   readonly claims?: ClaimStatements;
   readonly reapIdleAfterMs: number;
 }
 
-/** Poll interval for each waiter. All waiters together then ask about 200 times a second, and leave time for holders. */
+/** All waiters together then poll about 200 times a second, which leaves time for holders. */
 export const POLL_MS_PER_WAITER = 5;
 
-/**
- * Leases in a table: one row for each key, one statement for each request. A row stays after the release. It then has no
- * owner, and its token, which the next lease raises.
- */
 export class SqlLeaseStore implements LeaseStore {
   readonly name: string;
   readonly traits: StoreTraits;
@@ -59,7 +54,7 @@ export class SqlLeaseStore implements LeaseStore {
       ...(leaseTable.claims && { maxPermits: leaseTable.claims.maxPermits }),
     };
     if (leaseTable.claims) {
-      // The line has room for half as many waiters as there may be holders. Further waiters wait outside of the line.
+      // Room for `maxPermits` holders and half as many waiters. Further waiters wait outside of the line.
       const maxInLine = leaseTable.claims.maxPermits * 1.5;
       this.#claims = new ClaimLeases(new ClaimCell(leaseTable.claims, this.connections.urgentQuery), maxInLine);
     }
@@ -67,10 +62,7 @@ export class SqlLeaseStore implements LeaseStore {
     this.#stopReaper = reapRegularly(reap, leaseTable.reapIdleAfterMs);
   }
 
-  /**
-   * The guarantee: `best-effort` for a server that does not flush, or a table that a crash empties. It is also
-   * `best-effort` until the first connection has read these settings.
-   */
+  /** `best-effort` where a crash can undo grants, and until the first connection has read the settings that tell. */
   get guarantee(): Guarantee {
     return this.#guarantee;
   }
@@ -102,7 +94,7 @@ export class SqlLeaseStore implements LeaseStore {
     return this.leaseTable.statements.renew(this.connections.urgentQuery, lease);
   }
 
-  /** Releases the lease in the row or in the line of claims. A swap may have moved the owner from the row into the line. */
+  /** Releases the lease in the row, or in the line of claims, into which a swap may have moved the owner. */
   async release(key: string, owner: string): Promise<boolean> {
     const claims = this.#claims;
     if (

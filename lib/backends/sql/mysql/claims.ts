@@ -5,7 +5,7 @@ import { toBytes, hasChangedRow } from './driver.js';
 
 const toBytesOrNull = (text: string | null): Buffer | null => (text === null ? null : toBytes(text));
 
-/** Each statement is a transaction on one row by its primary key: every isolation level does. */
+/** Any isolation level will do: each statement is a transaction on one row. */
 export function mysqlClaims(table: string): ClaimStatements {
   return {
     // The column's type `text` keeps 64 KB.

@@ -11,16 +11,15 @@ import { READ_ONLY_CONDITION } from './read-only.js';
 import { mysqlRowLocks } from './row-locks.js';
 import { mysqlSessionLocks } from './session-locks.js';
 
-/** MySQL and MariaDB. */
 export const mysqlDialect: SqlDialect = {
   connectionCount: 2,
 
   hasSchemas: true,
 
   /**
-   * Has the server give up statements that this process no longer waits for: a late one would lock a key without a holder.
-   * The server keeps idle connections for eight hours, because each end of one puts the locks in doubt for a moment.
-   * Without a session id, a pooler may be there, and these settings would stay for other sessions of the application.
+   * Limits waits for locks: a late statement would lock a key without a holder. Keeps idle connections for eight hours:
+   * the end of a connection puts the locks in doubt for a moment. Sets nothing without a session id, because a pooler
+   * may pass these settings on to other sessions.
    */
   async prepareConnection(query, requestTimeoutMs, client) {
     if (getHandshakeId(client) === undefined) return false;
@@ -81,7 +80,7 @@ export const mysqlDialect: SqlDialect = {
     return typeof engine === 'string' && engine !== 'InnoDB' ? engine : undefined;
   },
 
-  /** Reads variables that exist only on servers that can be in such a cluster. */
+  /** Only servers that can be in such a cluster have these variables. */
   async findMultiPrimaryCluster(query) {
     const rows = await query(
       `show global variables where variable_name in ('wsrep_on', 'group_replication_single_primary_mode')`,
@@ -99,13 +98,13 @@ export const mysqlDialect: SqlDialect = {
     const settings =
       'innodb_flush_log_at_trx_commit as flush, @@global.log_bin as log_bin, @@global.sync_binlog as sync';
     const [row] = await query(`select @@global.${settings}`, []);
-    const { flush, log_bin: logs, sync } = row ?? {};
+    const { flush, log_bin: logBin, sync } = row ?? {};
     // The value 3 of MariaDB flushes more often than 1.
     if (flush !== undefined && ![1, 3].includes(Number(flush))) {
       return `a crash can undo grants: innodb_flush_log_at_trx_commit is ${Number(flush)}, set it to 1`;
     }
-    const lags = Number(logs) === 1 && Number(sync) !== 1;
-    return lags ? `a crash can undo grants: sync_binlog is ${Number(sync)}, set it to 1` : undefined;
+    const isBinlogUnsafe = Number(logBin) === 1 && Number(sync) !== 1;
+    return isBinlogUnsafe ? `a crash can undo grants: sync_binlog is ${Number(sync)}, set it to 1` : undefined;
   },
 
   fence: mysqlFence,

@@ -9,10 +9,9 @@ import {
 
 type Answer = Awaited<ReturnType<Query>>;
 
-/** Returns a text as bytes, which the driver writes in hexadecimal: safe in every SQL mode and every character set. */
+/** The driver writes bytes in hexadecimal: safe in every SQL mode and every character set. */
 export const toBytes = (text: string): Buffer => Buffer.from(text);
 
-/** Returns whether the statement changed its one row. */
 export function hasChangedRow([answer]: Answer): boolean {
   return Number(answer?.['affectedRows']) === 1;
 }
@@ -22,13 +21,9 @@ export function getLastInsertId(answer: Answer): bigint | undefined {
   return hasChangedRow(answer) ? BigInt(String(answer[0]?.['insertId'])) : undefined;
 }
 
-/** Returns the session's id that the server told in the handshake. */
 export const getHandshakeId = (client: unknown): string | undefined => getConnectionId(client, 'threadId');
 
-/**
- * Returns driver options that override those of the application. Rows become objects by column names, and `sockets`
- * watches each stream.
- */
+/** Overrides options of the application by which rows would not be objects by column names. */
 export function createDriverOptions(sockets: Sockets, extra: unknown, setting: StreamSetting): object {
   const streamFactory = getStreamFactory(extra);
   return {

@@ -2,11 +2,11 @@ import { type FenceStatements, parseFenceToken } from '../dialect/fence-statemen
 import { toStoredBytes } from '../tables/stored-key.js';
 import { lockFenceRow } from './fence-row.js';
 
-/** Setting of MariaDB with which a locking read of a row that changed after the first read rolls the transaction back. */
+/** Setting of MariaDB: a locking read of a row that changed after the first read rolls the transaction back. */
 const SNAPSHOT_SETTING = 'innodb_snapshot_isolation';
 
 export const mysqlFence: FenceStatements = {
-  /** Reads the setting, because the version does not tell: it is on by default since 11.6.2, and optional since 10.6.18. */
+  /** The version does not tell: the setting is on by default since 11.6.2, and optional since 10.6.18. */
   async createCurrentReadQuery(query) {
     const [isSettingOn] = await query(
       `show variables where variable_name = '${SNAPSHOT_SETTING}' and value = 'ON'`,
@@ -16,10 +16,7 @@ export const mysqlFence: FenceStatements = {
     return (sql, parameters) => query(`set statement ${SNAPSHOT_SETTING} = 0 for ${sql}`, parameters);
   },
 
-  /**
-   * Raises the fence by one statement, which takes the row's lock at once. An update followed by an insert would make two
-   * newcomers deadlock.
-   */
+  /** One statement takes the row's lock at once. An update followed by an insert would make two newcomers deadlock. */
   async raise(query, table, resource, token) {
     await query(
       `insert into ${table} (resource, token) values (?, cast(? as signed))
@@ -29,7 +26,7 @@ export const mysqlFence: FenceStatements = {
     return (await this.readNewestToken(query, table, resource)) === token;
   },
 
-  /** Reads the token with a locking read, which sees the latest commit and not the snapshot of the transaction. */
+  /** A locking read sees the latest commit and not the snapshot of the transaction. */
   async readNewestToken(query, table, resource) {
     const [row] = await query(`select cast(token as char) as token from ${table} where resource = ? for update`, [
       toStoredBytes(resource),
@@ -37,7 +34,7 @@ export const mysqlFence: FenceStatements = {
     return parseFenceToken(row);
   },
 
-  /** Locks the row before it reads the snapshot: a first read must not take its snapshot before the wait for the row. */
+  /** Locks the row before the first read, which must not take its snapshot before the wait for the row. */
   async isSnapshotStale(query, table, resource) {
     await lockFenceRow(query, table, resource);
     const [snapshotRow] = await query(`select cast(token as char) as token from ${table} where resource = ?`, [

@@ -14,16 +14,10 @@ import { fromStoredKey, toStoredBytes } from '../tables/stored-key.js';
 import { MICROSECONDS_FROM_NOW_SQL, NOW, NOW_MICROSECONDS, microsecondsSince1970Sql } from './clock.js';
 import { toBytes, hasChangedRow, getLastInsertId } from './driver.js';
 
-/**
- * Maximum number of rounds of one attempt. Another round follows when the row appeared, disappeared or became free
- * between two statements.
- */
+/** Another round follows when the row appeared, disappeared or became free between two statements. */
 const MAX_ROUNDS = 5;
 
-/**
- * Returns the statements on the table. Each SQL statement for one key is a transaction of its own on one row. Hence any
- * isolation level will do. Only `keys` and `reap` touch several rows.
- */
+/** Any isolation level will do: each statement is a transaction on one row, except in `keys` and `reap`. */
 export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
   const { table, updatedAt, existingTable, ...columnNames } = columns;
   const { textPlaceholder, toKeyValue, nowSql, heldSinceSql, isOverSql } = existingTable
@@ -32,7 +26,7 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
   const setUpdatedAtSql = updatedAt === undefined ? '' : `, ${updatedAt} = ${nowSql}`;
   const isOwnRowSql = `${columnNames.key} = ${textPlaceholder} and ${columnNames.owner} = ${textPlaceholder}`;
 
-  /** Gives the row to the owner. MySQL assigns from left to right, so the token, which depends on the old owner, is first. */
+  /** MySQL assigns from left to right, so the token, which depends on the old owner, is first. */
   const takeRow = async (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) => {
     const ownerBytes = toBytes(owner);
     const answer = await query(
@@ -46,8 +40,8 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
   };
 
   /**
-   * Inserts the row. Reads the token of an existing table by a second statement: the driver may return the number of an
-   * `auto_increment` column instead of the token.
+   * Reads the token of an existing table by a second statement: the driver may return the number of an `auto_increment`
+   * column instead.
    */
   const insertRow = async (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) => {
     const answer = await query(
@@ -62,7 +56,7 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
   };
 
   return {
-    /** Reads an existing table before it inserts: each insert that conflicts would use up a number of the row's counter. */
+    /** Reads an existing table before it inserts: each conflicting insert would use up a number of its counter. */
     async tryAcquire(query, lease) {
       let row: Record<string, unknown> | undefined;
       for (let round = 0; round < MAX_ROUNDS; round += 1) {
@@ -148,10 +142,6 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
   };
 }
 
-/**
- * Returns the SQL for a table that this library created. It tells how a text and a key are passed, the present time,
- * the time of the last grant, and which leases are over.
- */
 function createOwnTableSql({ owner, expiresAt, updatedAt = '' }: LeaseColumns) {
   const isOverSql = `${owner} is null or ${expiresAt} <= ${NOW}`;
   return {
@@ -163,7 +153,6 @@ function createOwnTableSql({ owner, expiresAt, updatedAt = '' }: LeaseColumns) {
   };
 }
 
-/** Returns the SQL of a table that older programs use, too. */
 function createExistingTableSql({ expiresAt, updatedAt }: LeaseColumns, abandonedAfterMs: number) {
   const isAbandonedSql =
     Number.isFinite(abandonedAfterMs) && updatedAt !== undefined

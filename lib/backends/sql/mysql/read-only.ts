@@ -1,2 +1,2 @@
-/** Condition that the server is read-only, as replicas are. Newer servers of MariaDB return a word instead of a number. */
+/** Newer servers of MariaDB return a word instead of a number. */
 export const READ_ONLY_CONDITION = `cast(@@global.read_only as char) not in ('0', 'OFF')`;

@@ -8,13 +8,13 @@ import { type RowLocks, type TokenOfRow, SAVEPOINT } from '../dialect/row-locks.
 
 const ROLLED_BACK_CODE_PATTERN = /^ER_(LOCK_DEADLOCK|CHECKREAD)$/u;
 
-/** Lifts MariaDB's own limits, which could end the transaction before the TTL. MySQL takes this text for a comment. */
-const NO_OTHER_LIMIT_SQL =
+/** Lifts limits of MariaDB that could end the transaction before the TTL. MySQL takes this text for a comment. */
+const NO_MARIADB_LIMITS_SQL =
   '/*M!100300 , session idle_transaction_timeout = 0, session idle_write_transaction_timeout = 0 */';
 
 /**
- * Parts of a statement that replace the session's time limits on MariaDB and MySQL. The hint's limit is longer than any
- * wait for the row, because 0 would keep the session's limit. The limit of the wait for the lock stays.
+ * Lifts the session's time limits for one statement, but not that of the wait for the lock. The hint's limit is longer
+ * than any such wait: 0 would keep the session's limit.
  */
 const WITHOUT_TIME_LIMIT_SQL = {
   before: '/*M!100102 set statement max_statement_time = 0 for */',
@@ -32,11 +32,11 @@ export const mysqlRowLocks: RowLocks = {
   },
 
   lockRowAfterWait(query, table, key) {
-    const select = this.selectTokenSql(table).replace('select', `select ${WITHOUT_TIME_LIMIT_SQL.hint}`);
-    return query(`${WITHOUT_TIME_LIMIT_SQL.before} ${select} for update`, [toStoredBytes(key)]);
+    const selectSql = this.selectTokenSql(table).replace('select', `select ${WITHOUT_TIME_LIMIT_SQL.hint}`);
+    return query(`${WITHOUT_TIME_LIMIT_SQL.before} ${selectSql} for update`, [toStoredBytes(key)]);
   },
 
-  /** Inserts the row without waiting. MySQL waits for a second, because it takes 0 for 1. */
+  /** MySQL waits for a second, because it takes 0 for 1. */
   async createRow(query, table, key) {
     await query('set session innodb_lock_wait_timeout = 0', []);
     try {
@@ -48,8 +48,8 @@ export const mysqlRowLocks: RowLocks = {
   },
 
   setLimits: (query, { ttlMs, waitMs }) => {
-    const lockTimeout = waitMs > 0 ? `, session innodb_lock_wait_timeout = ${Math.ceil(waitMs / 1000)}` : '';
-    return query(`set session wait_timeout = ${ttlMs / 1000}${lockTimeout} ${NO_OTHER_LIMIT_SQL}`, []);
+    const setLockTimeoutSql = waitMs > 0 ? `, session innodb_lock_wait_timeout = ${Math.ceil(waitMs / 1000)}` : '';
+    return query(`set session wait_timeout = ${ttlMs / 1000}${setLockTimeoutSql} ${NO_MARIADB_LIMITS_SQL}`, []);
   },
   restoreLimits: (query) => query('set session innodb_lock_wait_timeout = default', []),
 
@@ -71,7 +71,7 @@ export const mysqlRowLocks: RowLocks = {
   async prepareIsHeldBy(query) {
     await query('set session transaction isolation level read uncommitted', []);
   },
-  /** Reads the uncommitted owner. It is never committed, hence visible only while the transaction lasts. */
+  /** Reads the uncommitted owner, which is visible only while the transaction lasts. */
   async isHeldBy(query, table, { key, owner }) {
     const rows = await query(`select 1 from ${table} where lock_key = ? and owner = ?`, [
       toStoredBytes(key),
@@ -83,7 +83,7 @@ export const mysqlRowLocks: RowLocks = {
   heldCodes: /^ER_LOCK_(WAIT_TIMEOUT|NOWAIT)$/u,
   busyCodes: ROLLED_BACK_CODE_PATTERN,
   rolledBackCodes: ROLLED_BACK_CODE_PATTERN,
-  // The setting innodb_rollback_on_timeout decides.
+  // Depends on the setting innodb_rollback_on_timeout.
   mayRollBackCodes: /^ER_LOCK_WAIT_TIMEOUT$/u,
 };
 

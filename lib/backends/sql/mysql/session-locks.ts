@@ -7,8 +7,8 @@ import type { SessionLocks } from '../dialect/session-locks.js';
 import { getUserLockName } from '../tables/session-lock-name.js';
 
 /**
- * Locks by `GET_LOCK`. Their names belong to the whole server, so the database's name is hashed, too. The servers of a
- * cluster do not share these locks.
+ * Names of `GET_LOCK` belong to the whole server, so the database's name is hashed, too. Servers of a cluster do not
+ * share these locks.
  */
 export const mysqlSessionLocks: SessionLocks = {
   keyRow: mysqlKeyRow,
@@ -42,7 +42,7 @@ export const mysqlSessionLocks: SessionLocks = {
     await query('select release_lock(?), release_lock(?)', [ownerLock, lock]);
   },
 
-  /** Reads the owner lock first: a session that has the lock after that had not ended by then. */
+  /** Reads the owner lock first: a session that has the other lock after that had not ended by then. */
   async findSessionHolding(query, { lock, ownerLock }) {
     const [row] = await query('select is_used_lock(?) as owner_id, is_used_lock(?) as id', [ownerLock, lock]);
     const [id, ownerId] = [String(row?.['id']), String(row?.['owner_id'])];

@@ -3,7 +3,6 @@ import type { Query } from '../connections/query.js';
 import type { TransactionLocks } from '../dialect/transaction-locks.js';
 import { lockFenceRow } from './fence-row.js';
 
-/** Codes of a wait for a lock that was too long: a name or a number. */
 const LOCK_TIMEOUT_CODE_PATTERN = /^(ER_LOCK_WAIT_TIMEOUT|1205)$/u;
 
 export const mysqlTransactionLocks: TransactionLocks = {
@@ -14,26 +13,26 @@ export const mysqlTransactionLocks: TransactionLocks = {
   },
 };
 
-/** Waits for the lock at most `seconds`. With 0, MySQL waits for a second and MariaDB does not wait. */
+/** With 0 seconds, MySQL waits for a second and MariaDB does not wait. */
 async function lockRowWithTimeout(query: Query, table: string, key: string, seconds: number): Promise<boolean> {
   const settingName = 'session innodb_lock_wait_timeout';
   await query(`set @nestjs_distributed_lock = @@${settingName.replace(' ', '.')}, ${settingName} = ${seconds}`, []);
-  const restore = () => query(`set ${settingName} = @nestjs_distributed_lock`, []);
-  let isOurs: boolean;
+  const restoreTimeout = () => query(`set ${settingName} = @nestjs_distributed_lock`, []);
+  let isLocked: boolean;
   try {
-    isOurs = await lockRow(query, table, key);
+    isLocked = await lockRow(query, table, key);
   } catch (error) {
     // The connection goes back to the application's pool, unless it is gone.
-    await restore().catch(() => undefined);
+    await restoreTimeout().catch(() => undefined);
     throw error;
   }
-  await restore();
-  return isOurs;
+  await restoreTimeout();
+  return isLocked;
 }
 
 /**
- * Locks the row. Resolves to false when the wait took longer than the session allows and the transaction can go on.
- * @throws the server's error, also of a wait that was too long where this rolls the transaction back
+ * Resolves to false when the wait was too long and the transaction can go on.
+ * @throws the server's error, also for a wait that was too long where that rolls the transaction back
  */
 async function lockRow(query: Query, table: string, key: string): Promise<boolean> {
   try {
@@ -46,9 +45,8 @@ async function lockRow(query: Query, table: string, key: string): Promise<boolea
   }
 }
 
-/** Resolves to whether a transaction can go on after a wait that was too long: a setting may roll it back as a whole. */
 async function keepsTransactionAfterTimeout(query: Query): Promise<boolean> {
   const [row] = await query('select @@innodb_rollback_on_timeout as undoes', []);
-  // Some clients return rows without names. The setting is then unknown.
+  // Some clients return rows without column names. The setting is then unknown.
   return row?.['undoes'] !== undefined && Number(row['undoes']) === 0;
 }

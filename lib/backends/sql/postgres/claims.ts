@@ -3,7 +3,7 @@ import { toStoredText } from '../tables/stored-key.js';
 import { NOW, NOW_MICROSECONDS } from './clock.js';
 import { selectOwnersInLineSql, postgresWaitingLine, notifyAllSql } from './waiting-line.js';
 
-/** Returns the statements on a table that this library created. The first swap moves the row's waiters into the line. */
+/** The first swap moves the row's waiters into the line of claims. */
 export function postgresClaims(table: string): ClaimStatements {
   return {
     maxPermits: 1_000,
@@ -21,8 +21,8 @@ export function postgresClaims(table: string): ClaimStatements {
     },
 
     async swap(query, key, expectedRow, { owner, token, metadata, untilMs, ownersToNotify }) {
-      const names = ownersToNotify.map((waiter) => postgresWaitingLine.hashOwner(waiter));
-      const newValues = [toStoredText(key), owner, String(token), untilMs, metadata, names];
+      const ownerHashes = ownersToNotify.map((waiter) => postgresWaitingLine.hashOwner(waiter));
+      const newValues = [toStoredText(key), owner, String(token), untilMs, metadata, ownerHashes];
       const expiresAtSql = `to_timestamp($4::double precision / 1000)`;
       const writtenRows = expectedRow
         ? await query(

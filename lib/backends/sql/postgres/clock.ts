@@ -3,7 +3,6 @@ export const NOW = 'clock_timestamp()';
 
 export const NOW_MILLISECONDS = `floor(extract(epoch from ${NOW}) * 1000)::bigint`;
 
-/** The server's clock in microseconds since 1970, for fencing tokens. */
 export const NOW_MICROSECONDS = `floor(extract(epoch from ${NOW}) * 1000000)::bigint`;
 
 export const millisecondsFromNowSql = (parameter: string): string =>

@@ -14,9 +14,10 @@ export const postgresDialect: SqlDialect = {
   hasSchemas: true,
 
   /**
-   * Sets a time limit for statements: a late one would lock a key without a holder. Switches `synchronous_commit` on: a
-   * commit that a crash can undo would let a second holder in. Switches off the limit for idle sessions: each end of one
-   * puts the locks in doubt for a moment. Behind a pooler it sets nothing, because the next session would inherit it.
+   * Limits statements: a late one would lock a key without a holder. Switches `synchronous_commit` on: a commit that a
+   * crash can undo would let a second holder in. Switches off the limit for idle sessions: the end of a session puts
+   * the locks in doubt for a moment. Sets nothing behind a pooler, which would pass these settings on to other
+   * sessions.
    */
   async prepareConnection(query, requestTimeoutMs, client) {
     const settings = await query(
@@ -41,7 +42,7 @@ export const postgresDialect: SqlDialect = {
     waiting: { sql: `text[] default '{}'`, pattern: /^text\[\]$/u },
   },
 
-  // No index covers the columns that change. With free space on the page, PostgreSQL updates a row without index entries.
+  // No index covers the columns that change: with free space on the page, an update writes no index entries.
   tableOptions: { lock: ' with (fillfactor = 50)', fence: '' },
 
   describeColumns: (query, table) =>
@@ -55,7 +56,7 @@ export const postgresDialect: SqlDialect = {
       [table],
     ),
 
-  /** Looks for commands without a policy: such a statement finds no row, and reports no error. */
+  /** Looks for commands without a policy: their statements find no row, and report no error. */
   async hiddenRowsWarning(query, table) {
     const [row] = await query(
       `select current_user as role, string_agg(command, ', ') as commands

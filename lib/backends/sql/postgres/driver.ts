@@ -3,7 +3,6 @@ import { getConnectionId } from '../connections/sockets.js';
 
 type Row = Record<string, unknown>;
 
-/** The used part of a client of `pg`. */
 interface PostgresClient {
   query(
     statement: { readonly name: string; readonly text: string; readonly values: readonly unknown[] },
@@ -11,12 +10,12 @@ interface PostgresClient {
   ): void;
 }
 
-/** Names of prepared statements by their text: at most 63 characters, legible in `pg_prepared_statements`. */
+/** Names have at most 63 characters, and are legible in `pg_prepared_statements`. */
 const statementNames = new Map<string, string>();
 
 /**
- * Runs a statement under a name, so that the server parses and plans it once for each connection. The plan of a statement
- * takes several times as long as its execution.
+ * The server parses and plans a named statement once for each connection. The plan of a statement takes several times
+ * as long as its execution.
  * https://node-postgres.com/features/queries#prepared-statements
  */
 export function runPrepared(client: unknown, text: string, values: readonly unknown[]): Promise<readonly Row[]> {
@@ -36,9 +35,9 @@ export function isPostgresClient(client: unknown): client is EventEmitter & Post
 }
 
 /**
- * Returns the driver's options with a `verify` that adds a listener for errors to each new client. The pool removes its
- * own listener before it gives a client to its caller, so that for a moment there would be none. A server may end the
- * session just then, and an 'error' without a listener ends the process. The end of the socket reports the loss.
+ * Adds a `verify` that adds a listener for errors to each new client. The pool removes its own listener before it gives
+ * a client to its caller, and the server may end the session just then. An 'error' without a listener ends the process.
+ * The end of the socket reports the loss.
  */
 export function addErrorListener(extra: unknown): object {
   const driverOptions: object = typeof extra === 'object' && extra ? extra : {};
@@ -52,9 +51,8 @@ export function addErrorListener(extra: unknown): object {
 }
 
 /**
- * Returns an SQL condition: the session that runs it is the one that the handshake named. It is not true behind a
- * pooler, which names an id of its own in the handshake, nor where the id is unknown.
- * @param parameter the placeholder of the id, such as `$1`
+ * Returns a condition that is not true behind a pooler, which tells an id of its own in the handshake, nor for an
+ * unknown id.
  */
 export const isSameSessionSql = (parameter: string): string => `pg_backend_pid() = ${parameter}::int`;
 export const getHandshakePid = (client: unknown): string | null => getConnectionId(client, 'processID') ?? null;

@@ -7,12 +7,11 @@ import { parseRefusal, parseState } from '../dialect/refusal.js';
 import { millisecondsFromNowSql, NOW, NOW_MICROSECONDS } from './clock.js';
 
 /**
- * Maximum microseconds between the making of a token and its row. After a longer wait, another holder may have come and
- * gone with a greater token.
+ * Maximum time from the making of a token to its row. After a longer wait, another holder may have come and gone with a
+ * greater token.
  */
 const MAX_TOKEN_AGE_MICROSECONDS = 100;
 
-/** Returns the statements on a table that older programs use, too. */
 export function createStatementsOnExistingTable(
   columns: LeaseColumns,
   abandonedAfterMs: number,
@@ -38,7 +37,7 @@ export function createStatementsOnExistingTable(
   };
   return {
     async tryAcquire(query, { key, owner, ttlMs, metadata }) {
-      // A held key is not inserted: each insert that conflicts would use up a number of the row's sequence.
+      // A held key is not inserted: each conflicting insert would use up a number of the table's sequence.
       const [row] = await query(
         `with granted as (
            insert into ${table} as held (${listColumnNames(columns)})

@@ -49,13 +49,9 @@ export function postgresLeases(columns: LeaseColumns): LeaseStatements {
   };
 }
 
-/**
- * Returns the statements on a table that this library created. The row of a key also lists the key's waiters. A row
- * without an owner never lists any.
- */
+/** The row of a key also lists the key's waiters. A row without an owner never lists any. */
 function createStatementsOnOwnTable(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release' | 'look' | 'keys'> {
-  // Takes a free key only if none of its waiters was seen lately. Otherwise it refuses, and `joinLine` gives the key to
-  // the first of them.
+  // Refuses a free key whose waiters were seen lately: `joinLine` then gives it to the first of them.
   const takeSql = `with granted as (
       insert into ${table} as held (lock_key, owner, token, expires_at, acquired_at, metadata)
       values ($1, $2, ${NOW_MICROSECONDS}, ${millisecondsFromNowSql('$3')}, ${NOW}, $4)
@@ -109,8 +105,7 @@ function createStatementsOnOwnTable(table: string): Pick<LeaseStatements, 'tryAc
       );
     },
 
-    // Releases the key, or removes a waiter from the line. The waiter may be handed the key while the removal waits for
-    // the row. That key is then released.
+    // A waiter may be handed the key while its removal from the line waits for the row. The key is then released.
     async release(query, { key, owner }) {
       const values = [toStoredText(key), owner];
       if ((await query(releaseSql, values)).length === 1) return true;

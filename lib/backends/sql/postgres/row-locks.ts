@@ -11,10 +11,10 @@ import type { OwnedKey } from '../dialect/lease-statements.js';
 import { type RowLocks, SAVEPOINT } from '../dialect/row-locks.js';
 import type { LockNames } from '../dialect/session-locks.js';
 
-/** Column with the session's id. The id of the handshake would be that of a pooler that lends sessions for transactions. */
+/** The id of the handshake would be that of a pooler which lends sessions for transactions. */
 const SESSION_ID_SQL = 'pg_backend_pid()::text as session_id';
 
-/** Lifts the limit by which PostgreSQL 17 can end a transaction for its age. Earlier versions do not know the setting. */
+/** Lifts the limit by which PostgreSQL 17 ends a transaction for its age. Earlier versions lack the setting. */
 const NO_AGE_LIMIT_SQL = `select set_config('transaction_timeout', '0', true) where current_setting('transaction_timeout', true) is not null`;
 
 export const postgresRowLocks: RowLocks = {
@@ -24,8 +24,8 @@ export const postgresRowLocks: RowLocks = {
     `select token::text as token, ${READ_ONLY_CONDITION} as is_read_only from ${table} where lock_key = $1`,
 
   /**
-   * Inserts the row if an advisory lock is free. A conflict with another process that is inserting it would be an error.
-   * A wait of 1 ms is the shortest limit: 0 would mean no limit.
+   * Inserts only under an advisory lock: a conflict with another process that inserts the row would be an error. A
+   * limit of 1 ms is the shortest: 0 would mean no limit.
    */
   async createRow(query, table, key) {
     await query('set local lock_timeout = 1', []);
@@ -51,7 +51,7 @@ export const postgresRowLocks: RowLocks = {
     );
   },
 
-  /** Waits for the row in a `do` block, which handles the error of a wait that ends without it: logs would fill otherwise. */
+  /** Waits in a `do` block, which handles the error of a wait that ends without the row: logs would fill otherwise. */
   async lockRowAfterWait(query, table, key) {
     await query(`select set_config('${KEY_SETTING}', $1, true)`, [toStoredText(key)]);
     await query(`do ${quoteText(waitForRowSql(table))}`, []);
@@ -65,9 +65,9 @@ export const postgresRowLocks: RowLocks = {
   },
   restoreLimits: (query) => query('set local lock_timeout to default; set local statement_timeout to default', []),
 
-  async recordHolder(query, table, lock, metadata) {
-    const token = await postgresKeyRow.raise(query, table, lock.key, metadata);
-    const locksSql = Object.values(getHolderLocks(table, lock)).map((id) => `pg_advisory_xact_lock(${id})`);
+  async recordHolder(query, table, ownedKey, metadata) {
+    const token = await postgresKeyRow.raise(query, table, ownedKey.key, metadata);
+    const locksSql = Object.values(getHolderLocks(table, ownedKey)).map((id) => `pg_advisory_xact_lock(${id})`);
     await query(`select ${locksSql.join(', ')}; savepoint ${SAVEPOINT}`, []);
     return token;
   },
@@ -75,21 +75,17 @@ export const postgresRowLocks: RowLocks = {
     await query(`rollback to savepoint ${SAVEPOINT}; commit`, []);
   },
 
-  isHeldBy: async (query, table, lock) =>
-    (await postgresSessionLocks.findSessionHolding(query, getHolderLocks(table, lock))) !== undefined,
+  isHeldBy: async (query, table, ownedKey) =>
+    (await postgresSessionLocks.findSessionHolding(query, getHolderLocks(table, ownedKey))) !== undefined,
 
   heldCodes: /^55P03$/u,
   busyCodes: /^(40001|40P01)$/u,
   abortedCodes: /^25P02$/u,
 };
 
-/** Setting that has the key for a `do` block, which has no parameters. */
+/** Passes the key to a `do` block, which has no parameters. */
 const KEY_SETTING = 'nestjs_distributed_lock.key';
 
-/**
- * Returns a block that waits for the row. The block raises an error when a policy hides the row from updates, since it
- * cannot wait for such a row.
- */
 function waitForRowSql(table: string): string {
   const fromRowSql = `from ${table} where lock_key = current_setting('${KEY_SETTING}')`;
   return `begin
@@ -102,9 +98,9 @@ function waitForRowSql(table: string): string {
 }
 
 /**
- * Returns the advisory locks that a holder has until its transaction ends. Other sessions see them, while they cannot see who
- * has locked a row. The server frees the row of a dead holder a moment before these locks. The next holder therefore waits
- * for the `lock` of the key, and whoever has both is the holder.
+ * Returns advisory locks that show the holder to other sessions, which cannot see who has locked a row. The server
+ * frees the row of a dead holder a moment before these locks. The next holder therefore waits for the `lock` of the
+ * key, and the session that has both locks is the holder.
  */
 function getHolderLocks(table: string, { key, owner }: OwnedKey): LockNames {
   const toId = (scope: string): string => String(getAdvisoryLockId(`row\0${table}\0${scope}`, key));

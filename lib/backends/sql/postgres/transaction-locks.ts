@@ -4,21 +4,20 @@ import type { TransactionLocks } from '../dialect/transaction-locks.js';
 import { getAdvisoryLockId } from '../tables/session-lock-name.js';
 import { quoteText } from '../tables/table-name.js';
 
-/** Setting that has the lock's id for a `do` block, which has no parameters. It ends with the transaction. */
+/** Passes the lock's id to a `do` block, which has no parameters. Ends with the transaction. */
 const ID_SETTING = 'nestjs_distributed_lock.id';
 const FORMER_LIMIT_SETTING = 'nestjs_distributed_lock.former_limit';
 const ID_SQL = `current_setting('${ID_SETTING}')::bigint`;
 
-/** Maximum of the server's setting `lock_timeout`: more than three weeks. */
 const MAX_LOCK_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** Waits for the lock in a block that handles the error of a wait without it. The error would abort the transaction. */
+/** The block handles the error of a wait that was too long, which would abort the transaction. */
 const WAIT_SQL = `do ${quoteText(`begin
   perform pg_advisory_xact_lock(${ID_SQL});
 exception when lock_not_available then null;
 end`)}`;
 
-/** Locks by advisory locks of transactions. Results are cast to text, because some clients cannot read the type `void`. */
+/** Results are cast to text, because some clients cannot read the type `void`. */
 export const postgresTransactionLocks: TransactionLocks = {
   async lock(query, _table, key, waitMs) {
     const id = String(getAdvisoryLockId('transaction', key));
@@ -40,13 +39,10 @@ export const postgresTransactionLocks: TransactionLocks = {
   },
 };
 
-/**
- * Calls the function that locks. Resolves to whether it locked.
- * @throws LockConfigurationError for a higher isolation level, whose reads show the state before the wait
- */
-async function callLockFunction(query: Query, lock: string, id: string): Promise<boolean> {
+/** @throws LockConfigurationError for a higher isolation level, whose reads show the state before the wait */
+async function callLockFunction(query: Query, functionName: string, id: string): Promise<boolean> {
   const [row] = await query(
-    `select level as isolation, case when level in ('read committed', 'read uncommitted') then ${lock}(cast(cast($1 as text) as bigint))::text end as locked
+    `select level as isolation, case when level in ('read committed', 'read uncommitted') then ${functionName}(cast(cast($1 as text) as bigint))::text end as locked
      from current_setting('transaction_isolation') as level`,
     [id],
   );

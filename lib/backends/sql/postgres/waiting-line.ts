@@ -9,16 +9,16 @@ import { doubleQuote, unquoteTable } from '../tables/table-name.js';
 /** Milliseconds in which a waiter that was handed the key must request it. */
 export const HAND_OVER_TTL_MS = 1_000;
 
-/** The shorter time for the next waiter, where a holder has died or a waiter has not requested the key. */
+/** Shorter where a holder has died, or the previous waiter has not requested the key. */
 const HAND_OVER_TTL_AFTER_EXPIRY_MS = 500;
 
-/** Milliseconds after which a waiter that was not seen loses its place. Live waiters are seen more often: `WaiterWatch`. */
+/** Milliseconds after which a waiter that was not seen loses its place. `WaiterWatch` confirms waiters more often. */
 const MAX_WAITER_SILENCE_MS = 5_000;
 
-/** Milliseconds between two records of one waiter. More frequent requests are not recorded. */
-const MIN_NOTE_INTERVAL_MS = 1_000;
+/** A waiter that was recorded within this time is not recorded again. */
+const MIN_RECORD_INTERVAL_MS = 1_000;
 
-/** Entry of `waiting`: the time at which the waiter was last seen, in 13 digits of milliseconds, then `|` and its owner. */
+/** Entry of `waiting`: when the waiter was last seen, in 13 digits of milliseconds, then `|` and its owner. */
 const entrySql = (owner: string): string => `${NOW_MILLISECONDS}::text || '|' || ${owner}`;
 export const ownerOfEntrySql = (entry: string): string => `substr(${entry}, 15)`;
 const ENTRY_OWNER_SQL = ownerOfEntrySql('entry');
@@ -28,11 +28,9 @@ const wasSeenWithinSql = (ms: number): string => `entry > ${millisecondsAgoSql(m
 export const isWaitingSql = (owner: string): string =>
   `exists (select from unnest(waiting) as entry where ${ENTRY_OWNER_SQL} = ${owner})`;
 
-/** Returns SQL for the owners in `waiting` that were seen lately, first come first. */
 export const selectOwnersInLineSql = (waiting: string): string =>
   `array(select ${ENTRY_OWNER_SQL} from unnest(${waiting}) as entry where ${wasSeenWithinSql(MAX_WAITER_SILENCE_MS)})`;
 
-/** Returns a condition that a waiter in line was seen lately. */
 export const isAnyWaiterLiveSql = (waiting: string): string =>
   `${millisecondsAgoSql(MAX_WAITER_SILENCE_MS)} < any(${waiting})`;
 
@@ -46,22 +44,21 @@ export const handOverSql = (waiting: string, ttlMs: number): string => `metadata
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** Returns the channel of a table's notifications. Its name has 63 bytes at most, so that a longer or unusual one is hashed. */
+/** Hashes a long or unusual name: the name of a channel has 63 bytes at most. */
 function getChannel(table: string): string {
   const plainName = unquoteTable(table);
   return /^[\w$.]{1,63}$/u.test(plainName) ? plainName : `distributed_lock_${sha256(table).slice(0, 40)}`;
 }
 
-/** Returns SQL for the SHA-256 of an owner, as `WaitingLine.hashOwner` makes it. */
+/** Must hash as `hashOwner` does. */
 const ownerHashSql = (owner: string): string => `encode(sha256(convert_to(${owner}, 'UTF8')), 'hex')`;
 
 /** Returns SQL that tells `owner`, where there is one, to request the key after `afterMs`. */
 export const notifySql = (table: string, owner: string, afterMs: number): string =>
   `case when ${owner} is not null then pg_notify('${getChannel(table)}', ${ownerHashSql(owner)} || '|${afterMs}')::text end`;
 
-/** Returns SQL that tells each waiter of a list of hashed owners to request the key immediately. */
-export const notifyAllSql = (table: string, names: string): string =>
-  `(select count(pg_notify('${getChannel(table)}', name || '|0')) from unnest(${names}::text[]) as name)`;
+export const notifyAllSql = (table: string, ownerHashes: string): string =>
+  `(select count(pg_notify('${getChannel(table)}', name || '|0')) from unnest(${ownerHashes}::text[]) as name)`;
 
 export const postgresWaitingLine: WaitingLine = {
   // A waiter that finds the lease expired hands the key to the first waiter, so that dead waiters cost little time.
@@ -73,7 +70,7 @@ export const postgresWaitingLine: WaitingLine = {
              select case ${ENTRY_OWNER_SQL} when $2 then ${entrySql('$2')} else entry end from unnest(waiting) as entry
            ) else waiting || (${entrySql('$2')}) end as all_in_line
          from ${table} where lock_key = $1 and owner is distinct from $2 and (owner is null or expires_at <= ${NOW}
-           or not exists (select from unnest(waiting) as entry where ${ENTRY_OWNER_SQL} = $2 and ${wasSeenWithinSql(MIN_NOTE_INTERVAL_MS)}))
+           or not exists (select from unnest(waiting) as entry where ${ENTRY_OWNER_SQL} = $2 and ${wasSeenWithinSql(MIN_RECORD_INTERVAL_MS)}))
          for update
        ), joined as (
          update ${table} set waiting = all_in_line from held where not free and lock_key = $1

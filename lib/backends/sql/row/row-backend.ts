@@ -9,24 +9,24 @@ import { RowPool } from './row-pool.js';
 
 export interface RowBackendOptions extends CommonOptions {
   /**
-   * Maximum number of connections for row locks: one for each lock that is held, and one for each that is waited for. Up
-   * to two more serve `checkSequencer`. @default 10
+   * Maximum number of connections for row locks: one for each lock that is held, and one for each that is waited for.
+   * Up to two more serve `checkSequencer`. @default 10
    */
   poolSize?: number;
   /**
-   * Maximum milliseconds until a new connection is ready for statements. @default 2_000, or the data source's own time-out
-   * for connections where that is longer
+   * Maximum milliseconds until a new connection is ready for statements.
+   * @default 2_000, or the data source's own time-out for connections where that is longer
    */
   connectTimeoutMs?: number;
 }
 
 /**
- * The pessimistic lock: `SELECT … FOR UPDATE` on the key's row, in a `READ COMMITTED` transaction that lasts as long as
- * the lock. The server ends the transaction when it hears nothing from it for the TTL, so a frozen holder frees the
- * row, too. MySQL and MariaDB count whole seconds.
+ * Locks by `SELECT … FOR UPDATE` on the key's row, in a `READ COMMITTED` transaction that lasts as long as the lock.
+ * The server ends the transaction when it hears nothing from it for the TTL, so a frozen holder frees the row, too.
+ * MySQL and MariaDB count whole seconds.
  *
- * A holder that dies takes the token that it wrote with it. The next one gets the row later, by the same clock, and so
- * a higher token. Only a clock that was set back meanwhile could repeat one.
+ * The end of a holder that dies rolls back its token. The next token is still higher, unless the server's clock was set
+ * back meanwhile.
  * @throws LockConfigurationError
  */
 export function createRowBackend(database: SqlDatabase, options: RowBackendOptions = {}): BackendFactory {
@@ -44,7 +44,7 @@ export function createRowBackend(database: SqlDatabase, options: RowBackendOptio
     await assertOnePrimary(query, dialect, 'row');
     await ensureTableUsable(query);
   };
-  const onLookConnectionOpen = async (query: Query): Promise<void> => locks.prepareIsHeldBy?.(query);
+  const onCheckConnectionOpen = async (query: Query): Promise<void> => locks.prepareIsHeldBy?.(query);
   return () => {
     const target = {
       table,
@@ -52,8 +52,8 @@ export function createRowBackend(database: SqlDatabase, options: RowBackendOptio
       pool: new RowPool({ ...connectionSettings, onOpen, createTransactionConnection }, poolSize),
       requestTimeoutMs,
     };
-    const lookConnections = new OwnConnections({ ...connectionSettings, onOpen: onLookConnectionOpen });
-    const store = new RowLeaseStore(`${database.name}-row`, target, lookConnections);
+    const checkConnections = new OwnConnections({ ...connectionSettings, onOpen: onCheckConnectionOpen });
+    const store = new RowLeaseStore(`${database.name}-row`, target, checkConnections);
     return new LockBackend(store, { patienceMs });
   };
 }

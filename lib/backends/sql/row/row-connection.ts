@@ -8,32 +8,26 @@ import type { DriverTransaction, TransactionConnection } from '../connections/sq
 import { settleByDeadline } from '../connections/timeout.js';
 import { runUnlogged } from '../connections/unlogged.js';
 
-/** Maximum milliseconds for an orderly end. */
 const CLOSE_TIMEOUT_MS = 200;
 
 export type RowConnectionSettings = ConnectionSettings & {
   readonly createTransactionConnection: (sockets: Sockets) => TransactionConnection;
 };
 
-/** One connection that serves one transaction after the other. */
 export class RowConnection {
   readonly #connection: TransactionConnection;
   readonly #endController = new AbortController();
-  /** Aborts when the connection ends, and its transaction with it. */
   readonly ended: AbortSignal = this.#endController.signal;
-  /** The driver's own connection; `undefined` before the first transaction. */
   client: unknown;
-  /** The current transaction, or the last one. */
   #transaction: DriverTransaction | undefined;
   #lastAnswer: Promise<unknown> = Promise.resolve();
-  /** Whether it has served a transaction before. Such a connection may have ended meanwhile without a sign. */
+  /** A connection that was used before may have ended since, unnoticed. */
   wasUsedBefore = false;
   /**
-   * Promise that each further statement of the holder waits for, while it is in doubt whether the transaction is still open.
-   * A rejection refuses the statement: outside of a transaction, the server would commit it at once.
+   * Promise that the holder's next statements wait for, while it is in doubt whether the transaction is still open. A
+   * rejection refuses the statement: outside of a transaction, the server would commit it at once.
    */
   statementGate: Promise<void> | undefined;
-  /** Called with the error of each statement of the transaction that failed. */
   onStatementFailure: ((error: unknown) => void) | undefined;
   readonly #sockets = new Sockets(() => this.#endController.abort());
 
@@ -41,7 +35,7 @@ export class RowConnection {
     this.#connection = createTransactionConnection(this.#sockets);
   }
 
-  /** Opens a connection. Leaves nothing open when it fails, or takes longer than `connectTimeoutMs`. */
+  /** Leaves no connection open when it fails, or takes longer than `connectTimeoutMs`. */
   static async open(settings: RowConnectionSettings): Promise<RowConnection> {
     const connection = new RowConnection(settings);
     try {
@@ -60,7 +54,6 @@ export class RowConnection {
     }
   }
 
-  /** Starts to serve a new transaction. Its statements are sent one after the other. */
   async createTransaction(): Promise<DriverTransaction> {
     this.wasUsedBefore = true;
     this.onStatementFailure = undefined;
@@ -74,7 +67,7 @@ export class RowConnection {
     return transaction;
   }
 
-  /** Sends a statement of the locks. Its time-out begins when all earlier statements, also the holder's, are answered. */
+  /** The time-out begins when all earlier statements, also the holder's, are answered. */
   async sendInOrder(timeoutMs: number, ...statement: Parameters<Query>): ReturnType<Query> {
     const transaction = this.#transaction;
     const previousAnswer = this.#lastAnswer;
@@ -83,7 +76,6 @@ export class RowConnection {
     return settleByDeadline(Deadline.after(timeoutMs), 'the database gave no answer', answer);
   }
 
-  /** Ends the connection in good order, or destroys its sockets when the server does not answer. */
   async close(): Promise<void> {
     await settleByDeadline(Deadline.after(CLOSE_TIMEOUT_MS), 'no goodbye', this.#connection.end()).catch(
       () => undefined,
@@ -109,7 +101,7 @@ export class RowConnection {
     }
   }
 
-  /** Runs statements one after the other, because newer drivers do not queue them. */
+  /** Newer drivers do not queue statements themselves. */
   #runInOrder<T>(statement: () => Promise<T>): Promise<T> {
     const answer = this.#lastAnswer.then(statement);
     this.#lastAnswer = answer.catch(() => undefined);

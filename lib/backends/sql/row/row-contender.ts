@@ -8,20 +8,19 @@ const HELD_REFUSAL: RefusedLease = { acquired: false, retryAfterMs: null };
 
 export type RowOutcome = RowTransaction | RefusedLease;
 
-/** A caller who waits for a row. */
 export interface RowWaiter {
   deadline: Deadline;
   wake(): void;
 }
 
 /**
- * One owner's request for the row: waits for a connection of the pool, and then in the database's own queue for the row. It
- * goes on in the background, over several calls of `tryAcquire`, for as long as the owner waits.
+ * One owner's request for the row, which lasts over several calls of `tryAcquire`. It waits for a connection of the
+ * pool, and then in the database's own queue for the row.
  */
 export class RowContender {
-  /** The latest outcome. Pending until there is one. A row or a failure is the last outcome; a refusal is not. */
+  /** The latest outcome. Another one may follow a refusal, but neither a row nor a failure. */
   outcome: Promise<RowOutcome>;
-  /** Resolves when the request has ended: to whether the outcome is a row or a failure, which the owner must learn of. */
+  /** Resolves at the end of the request, to whether the owner must learn of the last outcome: a row or a failure. */
   readonly ended: Promise<boolean>;
   #lastOutcome: RowOutcome | undefined;
   #resolveFirstOutcome: ((outcome: Promise<RowOutcome>) => void) | undefined;
@@ -29,7 +28,6 @@ export class RowContender {
   #isAbandoned = false;
   #poolWaitController: AbortController | undefined;
 
-  /** @param getWaiter returns the owner's waiter, which each outcome but the first wakes; `undefined`: nobody waits */
   constructor(
     private readonly target: RowTarget,
     private readonly getWaiter: () => RowWaiter | undefined,
@@ -38,7 +36,7 @@ export class RowContender {
     this.ended = this.#run();
   }
 
-  /** Ends this contender. A wait in the database's queue cannot be cancelled: it ends by itself, and its row is released. */
+  /** A wait in the database's queue cannot be cancelled: it ends by itself, and a row that it gets is released. */
   async abandon(): Promise<void> {
     this.#isAbandoned = true;
     this.#poolWaitController?.abort();
@@ -60,7 +58,7 @@ export class RowContender {
     }
   }
 
-  /** Requests the row on a connection of the pool, and on another one when an idle connection turns out to be dead. */
+  /** Tries another connection when one that was used before turns out to be dead. */
   async #contendOnAnyConnection(): Promise<RowTransaction | null> {
     const { pool } = this.target;
     for (;;) {
@@ -79,7 +77,7 @@ export class RowContender {
     }
   }
 
-  /** Requests the row without waiting, which shows that the server answers. Then waits in its queue, for short times. */
+  /** First requests the row without a wait, which shows that the server answers. Then waits, for short times. */
   async #contendOn(connection: RowConnection): Promise<RowTransaction | null> {
     let waitMs = this.#wasRefused ? this.#remainingWaitMs : 0;
     for (;;) {

@@ -20,15 +20,14 @@ import { type RowTarget, RowTransaction } from './row-transaction.js';
 const MAX_RETRY_PAUSE_MS = 50;
 
 /**
- * Row locks as leases. An owner for which `watch` was called waits for the row in the database's own queue, in the
- * background. Each `tryAcquire` of that owner returns the latest outcome. Any other owner requests the row once, and
- * does not wait.
+ * An owner for which `watch` was called waits for the row in the database's own queue. Each `tryAcquire` of that owner
+ * returns the latest outcome. Any other owner requests the row once, and does not wait.
  */
 export class RowLeaseStore implements LeaseStore {
   readonly guarantee = 'best-effort';
   readonly traits = { endsWith: 'connection' } as const;
   readonly #waiters = new Map<string, RowWaiter>();
-  /** Contenders by owner, until the owner has learnt the last outcome. */
+  /** By owner, until the owner has learnt the last outcome. */
   readonly #contenders = new Map<string, RowContender>();
   readonly #leases = new Map<string, RowLease>();
   /** Ends of the contenders that still run, also of abandoned ones. */
@@ -39,10 +38,10 @@ export class RowLeaseStore implements LeaseStore {
   constructor(
     readonly name: string,
     target: Omit<RowTarget, 'key' | 'ttlMs' | 'unansweredSessions'>,
-    /** Connections for `isHeldBy`, because holders may use all of the pool. */
-    private readonly lookConnections: OwnConnections,
+    /** Used for `isHeldBy`, because holders may use all of the pool. */
+    private readonly checkConnections: OwnConnections,
   ) {
-    const unansweredSessions = new UnansweredSessions(target.locks.serverSessions, lookConnections.query);
+    const unansweredSessions = new UnansweredSessions(target.locks.serverSessions, checkConnections.query);
     this.target = { ...target, unansweredSessions };
   }
 
@@ -77,7 +76,6 @@ export class RowLeaseStore implements LeaseStore {
     return (await this.#leases.get(owner)?.renew()) === true;
   }
 
-  /** Releases the owner's row. A row that the owner's contender gets later is released, too. */
   async release(_key: string, owner: string): Promise<boolean> {
     const [contender, lease] = [this.#contenders.get(owner), this.#leases.get(owner)];
     this.#contenders.delete(owner);
@@ -88,7 +86,7 @@ export class RowLeaseStore implements LeaseStore {
 
   isHeldBy(key: string, owner: string): Promise<boolean> {
     const { locks, table } = this.target;
-    return locks.isHeldBy(this.lookConnections.query, table, { key, owner });
+    return locks.isHeldBy(this.checkConnections.query, table, { key, owner });
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
@@ -98,11 +96,10 @@ export class RowLeaseStore implements LeaseStore {
 
   async close(): Promise<void> {
     const ends = Array.from(this.#contenders.values(), (contender) => contender.abandon());
-    await Promise.all([this.target.pool.close(), this.lookConnections.close(), ...ends]);
+    await Promise.all([this.target.pool.close(), this.checkConnections.close(), ...ends]);
     await Promise.all(this.#endsOfContenders);
   }
 
-  /** Returns the lease that the owner already has, if the server confirms it. */
   async #renewExisting(key: string, owner: string, asker: Asker | undefined): Promise<RowLease | undefined> {
     const lease = this.#leases.get(owner);
     if (!lease) return undefined;
@@ -112,7 +109,7 @@ export class RowLeaseStore implements LeaseStore {
     return undefined;
   }
 
-  /** Repeats a request while the database is busy. Owners who wait are not repeated: the core calls `tryAcquire` again. */
+  /** Does not repeat requests of owners who wait: the core calls `tryAcquire` again. */
   async #retryWhileBusy(owner: string, attempt: () => Promise<LeaseAttempt>): Promise<LeaseAttempt> {
     const { locks, requestTimeoutMs } = this.target;
     const retryDeadline = Deadline.after(this.#waiters.has(owner) ? 0 : requestTimeoutMs);
@@ -127,7 +124,6 @@ export class RowLeaseStore implements LeaseStore {
     }
   }
 
-  /** Returns the outcome of the owner's contender. Removes the contender after a row or a failure, its last outcome. */
   async #getOutcome(key: string, owner: string, ttlMs: number): Promise<RowOutcome> {
     const contender = this.#contenders.get(owner) ?? this.#startContender(key, owner, ttlMs);
     try {
@@ -149,11 +145,11 @@ export class RowLeaseStore implements LeaseStore {
     return contender;
   }
 
-  /** Removes a contender that has ended with a refusal, and wakes the owner: it may have been told to wait meanwhile. */
+  /** Removes a contender that ended with a refusal. Wakes the owner, which may have been told to wait meanwhile. */
   async #removeWhenEnded(owner: string, contender: RowContender): Promise<void> {
-    const hasOutcome = await contender.ended;
+    const endedWithRowOrFailure = await contender.ended;
     this.#endsOfContenders.delete(contender.ended);
-    if (hasOutcome || this.#contenders.get(owner) !== contender) return;
+    if (endedWithRowOrFailure || this.#contenders.get(owner) !== contender) return;
     this.#contenders.delete(owner);
     this.#waiters.get(owner)?.wake();
   }

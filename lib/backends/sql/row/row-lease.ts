@@ -13,8 +13,8 @@ import type { TokenOfRow } from '../dialect/row-locks.js';
 import type { RowTransaction } from './row-transaction.js';
 
 /**
- * A transaction that has locked the key's row. `complete` commits the holder's writes. `release` without `complete` undoes
- * them, and commits only the fencing token, so that no later lease gets the same token.
+ * `complete` commits the holder's writes. `release` without `complete` undoes them, and commits only the fencing token,
+ * so that no later lease gets the same token.
  */
 export class RowLease implements GrantedLease {
   readonly acquired = true;
@@ -40,7 +40,6 @@ export class RowLease implements GrantedLease {
     };
   }
 
-  /** Raises the row's token for the owner, and returns the lease. Frees the row when that fails. */
   static async grant(transaction: RowTransaction, owner: string, metadata: HolderMetadata): Promise<RowLease> {
     const { key, table, locks } = transaction.target;
     try {
@@ -57,12 +56,11 @@ export class RowLease implements GrantedLease {
     return this.#joinedRevocation.signal;
   }
 
-  /** The driver's object for the holder's writes. It refuses to work once the lease is over. */
   get attachment(): object {
     return this.transaction.driverTransaction.attachment;
   }
 
-  /** Asks the server behind the holder's own statements. A statement that runs for longer than the TTL costs the lock. */
+  /** Asks the server after the holder's earlier statements: one that runs for longer than the TTL costs the lock. */
   async renew(): Promise<boolean> {
     if (this.#isCompleting) return true;
     if (this.#ending || this.revoked.aborted) return false;
@@ -74,32 +72,30 @@ export class RowLease implements GrantedLease {
   }
 
   /**
-   * Commits the transaction. After a failure, nothing was written. The exception is a connection that breaks in the middle
-   * of the commit, or is silent for a whole TTL: the server may have committed.
-   * @throws LockLostError when the transaction no longer has the row, as after a deadlock, or after DDL on MySQL, which commits;
-   *   the error of the commit
+   * Commits the transaction. After a failure, nothing was written. Only when the connection broke during the commit, or
+   * was silent for a whole TTL, the server may have committed.
+   * @throws LockLostError when the transaction no longer has the row, as after a deadlock, or after DDL on MySQL, which
+   *   commits; the error of the commit
    */
   async complete(): Promise<void> {
     if (this.#ending) throw new LockLostError(this.transaction.target.key, 'revoked');
     this.#isCompleting = true;
-    const committed = this.#commitInTime().finally(() => (this.#isCompleting = false));
-    this.#ending = committed.then(
+    const commit = this.#commitInTime().finally(() => (this.#isCompleting = false));
+    this.#ending = commit.then(
       () => this.#releaseConnection(),
       () => this.#undoWrites(),
     );
-    // A lease that could not be completed need not be released.
+    // Without a later `release`, nothing else would handle the rejection.
     this.#ending.catch(() => undefined);
-    await committed;
+    await commit;
   }
 
-  /** Ends the transaction. Resolves to false when the lease was lost before. */
   async release(): Promise<boolean> {
     this.#ending ??= this.#undoWrites();
     await this.#ending;
     return !this.revoked.aborted;
   }
 
-  /** Sends statements behind the holder's own ones, without a time-out: the caller limits them. */
   get #queryWithoutTimeout(): Query {
     const { query } = this.transaction.driverTransaction;
     return (...statement) => runUnlogged(() => query(...statement));
@@ -109,7 +105,7 @@ export class RowLease implements GrantedLease {
     return { key: this.transaction.target.key, fencingToken: this.fencingToken };
   }
 
-  /** Resolves to whether the transaction still has the row. Waits for one TTL at most: the lease is not trusted for longer. */
+  /** Waits for one TTL at most: the lease is not trusted for longer. */
   async #stillHasRow(): Promise<boolean> {
     const { query, target } = this.transaction;
     try {
@@ -122,13 +118,12 @@ export class RowLease implements GrantedLease {
       const cause = toErrorWithoutStatement(error);
       if (hasErrorCode(cause, target.locks.abortedCodes)) return true;
       if (!isConnectionGone(cause)) throw cause;
-      // The driver may report the end before the socket does. The transaction has ended with its connection.
+      // The driver may report the end of the connection before the socket does.
       this.transaction.connection.destroy();
       return false;
     }
   }
 
-  /** Holds back the holder's next statement until it is known whether the transaction has the row. Refuses it if not. */
   #delayStatementsUntilChecked(stillHasRow: () => Promise<boolean>): void {
     const { connection, target } = this.transaction;
     const assertHasRow = async (): Promise<void> => {
@@ -142,7 +137,7 @@ export class RowLease implements GrantedLease {
     connection.statementGate.catch(() => undefined);
   }
 
-  /** Resolves to whether the row has the token that this transaction wrote. After its end, the row shows another token. */
+  /** After the end of the transaction, the row shows another token. */
   async #hasOwnToken(query: Query): Promise<boolean> {
     const { locks, table, key } = this.transaction.target;
     const [row] = await query(locks.selectTokenSql(table), [locks.keyRow.toColumnValue(key)]);
@@ -150,7 +145,7 @@ export class RowLease implements GrantedLease {
     return row?.['token'] === String(this.fencingToken) && !this.revoked.aborted;
   }
 
-  /** Ends the lease and the idle connections: other processes may already use the new primary server. */
+  /** Other processes may already use the new primary server. */
   #endBySwitchOver(): void {
     const { connection, target } = this.transaction;
     connection.destroy();
@@ -169,14 +164,14 @@ export class RowLease implements GrantedLease {
 
   async #commit(): Promise<void> {
     const { target, driverTransaction } = this.transaction;
-    // PostgreSQL confirms the commit of a transaction that a failed statement has aborted, and rolls it back.
-    const isOurs = await (target.locks.prepareCommit?.(this.#queryWithoutTimeout, target.table, this.#tokenOfRow) ??
+    // A confirmed commit proves nothing: PostgreSQL confirms that of an aborted transaction, too, and rolls it back.
+    const hasRow = await (target.locks.prepareCommit?.(this.#queryWithoutTimeout, target.table, this.#tokenOfRow) ??
       this.#hasOwnToken(this.#queryWithoutTimeout));
-    if (!isOurs || this.revoked.aborted) throw new LockLostError(target.key, 'revoked');
+    if (!hasRow || this.revoked.aborted) throw new LockLostError(target.key, 'revoked');
     await driverTransaction.commit();
   }
 
-  /** @throws the database's error, or a TimeoutError: the row is free once the server notices the end of the connection */
+  /** @throws the database's error, or a TimeoutError: the row is free once the server notices the connection's end */
   async #undoWrites(): Promise<void> {
     const { connection, target } = this.transaction;
     try {
@@ -184,7 +179,7 @@ export class RowLease implements GrantedLease {
       await settleByDeadline(Deadline.after(target.requestTimeoutMs), 'the database did not roll back', rollback);
     } catch (error) {
       const wasLost = this.revoked.aborted;
-      // The end of its connection rolls the transaction back, whatever state it is in.
+      // The server rolls the transaction back when the connection ends.
       if (error instanceof TimeoutError) this.#destroyUnanswered();
       else connection.destroy();
       if (!wasLost) throw toErrorWithoutStatement(error);

@@ -7,12 +7,10 @@ import { RowConnection, type RowConnectionSettings } from './row-connection.js';
 /** Called before a caller waits for a free connection. Returns a signal that aborts when the caller stops waiting. */
 export type StartPoolWait = (obstacle: Error) => AbortSignal;
 
-/** Connections for row locks, opened when needed. Each serves one holder, or one contender for a row. */
 export class RowPool {
   readonly #connections = new Set<RowConnection>();
   readonly #idleConnections: { readonly connection: RowConnection; readonly idleSince: number }[] = [];
   readonly #semaphore: Semaphore;
-  /** Health as new connections show it: `down` when none can be opened. */
   readonly health = new DatabaseHealth(async () => this.release(await this.take()));
   #isClosed = false;
 
@@ -23,7 +21,7 @@ export class RowPool {
     this.#semaphore = new Semaphore(maxConnections);
   }
 
-  /** Returns a connection. When all are in use, waits if `startPoolWait` is given, and rejects otherwise. */
+  /** When all connections are in use, waits if `startPoolWait` is given, and rejects otherwise. */
   async take(startPoolWait?: StartPoolWait): Promise<RowConnection> {
     if (!this.#semaphore.enterAtOnce()) await this.#waitForConnection(startPoolWait);
     try {
@@ -41,13 +39,12 @@ export class RowPool {
     this.#semaphore.leave();
   }
 
-  /** Closes the idle connections: they lead to the same server, which no longer takes writes. */
   closeIdleAfterSwitchOver(error: DatabaseError): void {
     this.#closeIdleConnections();
     this.health.reportDown(error.message);
   }
 
-  /** Closes the idle connections after one was silent at its next use: the network may have forgotten the others, too. */
+  /** The network may have dropped the other idle connections, too. */
   closeIdleAfterSilence(): void {
     this.#closeIdleConnections();
     this.health.reportReplacement('a connection that was used before');
@@ -67,11 +64,11 @@ export class RowPool {
       throw poolExhaustedError;
   }
 
-  /** Returns the idle connection that was used last, unless it was idle for too long. All older ones were idle for longer. */
+  /** If the connection that was used last was idle for too long, all others were idle for longer. */
   #takeIdle(): RowConnection | undefined {
-    const lastUsed = this.#idleConnections.pop();
-    if (!lastUsed || systemClock.now() - lastUsed.idleSince < MAX_IDLE_MS) return lastUsed?.connection;
-    for (const { connection } of [lastUsed, ...this.#idleConnections.splice(0)]) this.#closeConnection(connection);
+    const lastUsedEntry = this.#idleConnections.pop();
+    if (!lastUsedEntry || systemClock.now() - lastUsedEntry.idleSince < MAX_IDLE_MS) return lastUsedEntry?.connection;
+    for (const { connection } of [lastUsedEntry, ...this.#idleConnections.splice(0)]) this.#closeConnection(connection);
     return undefined;
   }
 
@@ -93,7 +90,7 @@ export class RowPool {
     return connection;
   }
 
-  /** Opens a connection. A failure while other connections are open becomes advice in `health`, which stays `up`. */
+  /** A failure while other connections are open becomes advice in `health`, which stays `up`. */
   async #openAndReport(): Promise<RowConnection> {
     try {
       const connection = await RowConnection.open(this.settings);
@@ -111,7 +108,7 @@ export class RowPool {
   #removeConnection(connection: RowConnection): void {
     connection.destroy();
     this.#connections.delete(connection);
-    const index = this.#idleConnections.findIndex((idle) => idle.connection === connection);
+    const index = this.#idleConnections.findIndex((entry) => entry.connection === connection);
     if (index >= 0) this.#idleConnections.splice(index, 1);
   }
 }

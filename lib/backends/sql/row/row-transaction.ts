@@ -15,15 +15,14 @@ import type { RowConnection } from './row-connection.js';
 import type { RowLocks } from '../dialect/row-locks.js';
 import type { RowPool } from './row-pool.js';
 
-/** Maximum milliseconds of one wait in the database's queue, which goes on after a caller gives up. InnoDB counts seconds. */
+/** Maximum of one wait in the database's queue, which outlasts the caller. InnoDB counts whole seconds. */
 export const MAX_ROW_WAIT_MS = 1_000;
 
-/** Maximum number of rounds. Two are needed where the row is missing, more only where others delete rows. */
+/** Two rounds are needed where the row is missing, more only where others delete rows. */
 const MAX_ROUNDS = 5;
 
 type RowState = 'ours' | 'held' | 'missing';
 
-/** A key's row, and the statements and connections by which it is locked. */
 export interface RowTarget {
   readonly key: string;
   readonly table: string;
@@ -34,9 +33,8 @@ export interface RowTarget {
   readonly ttlMs: number;
 }
 
-/** A transaction that has locked the key's row. A `RowLease` has raised the row's token, too. */
+/** A transaction that has locked the key's row. */
 export class RowTransaction {
-  /** Id of the server's session; `undefined` where the server has not told it. */
   #sessionId: string | undefined;
 
   private constructor(
@@ -45,7 +43,7 @@ export class RowTransaction {
     readonly driverTransaction: DriverTransaction,
   ) {}
 
-  /** Locks the row. Resolves to `null` when somebody else has it. @param waitMs wait in the database's queue; 0: none */
+  /** Resolves to `null` when somebody else has the row. @param waitMs 0: no wait in the database's queue */
   static async begin(target: RowTarget, connection: RowConnection, waitMs: number): Promise<RowTransaction | null> {
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const transaction = new RowTransaction(target, connection, await connection.createTransaction());
@@ -59,13 +57,13 @@ export class RowTransaction {
     );
   }
 
-  /** Ends the transaction, which frees the row, and returns the connection to the pool. Never rejects. */
+  /** Frees the row, and never rejects. */
   async end(cause?: unknown): Promise<void> {
     await this.#end(cause);
     this.target.pool.release(this.connection);
   }
 
-  /** Locks the row, or inserts a missing one. Ends the transaction unless the row is `ours`. */
+  /** Ends the transaction unless the row is `ours`. */
   async #lockOrCreate(waitMs: number): Promise<RowState> {
     const { key, locks, unansweredSessions } = this.target;
     try {
@@ -88,7 +86,7 @@ export class RowTransaction {
     await locks.setLimits(this.query, { ttlMs, waitMs });
     const [row] =
       waitMs > 0
-        ? await locks.lockRowAfterWait(this.#patientQuery, table, key)
+        ? await locks.lockRowAfterWait(this.#queryWithWait, table, key)
         : await locks.tryLockRow(this.query, table, key);
     if (!row) return 'missing';
     if (isTrue(row['is_read_only'])) throw createSwitchOverError();
@@ -97,7 +95,7 @@ export class RowTransaction {
     return 'ours';
   }
 
-  /** Inserts and commits the row, so that other waiters see it. Resolves to false when another process is inserting it. */
+  /** Commits the row, so that other waiters see it. Resolves to false when another process is inserting it. */
   async #createRow(): Promise<boolean> {
     const { key, table, locks } = this.target;
     if (!(await locks.createRow(this.query, table, key))) return false;
@@ -117,7 +115,7 @@ export class RowTransaction {
     await this.driverTransaction.release().catch(() => undefined);
   }
 
-  /** Remembers the session before its connection is cut: the server may still carry out the unanswered statement. */
+  /** Called before the connection is cut: the server may still carry out the unanswered statement. */
   rememberSession(): void {
     const { key, locks, unansweredSessions } = this.target;
     unansweredSessions.rememberSession(
@@ -126,11 +124,9 @@ export class RowTransaction {
     );
   }
 
-  /** Sends a statement, with `requestTimeoutMs` for its answer. */
   readonly query: Query = (...statement) => this.#sendInOrder(this.target.requestTimeoutMs, ...statement);
 
-  /** Sends a statement that may wait in the database's queue. */
-  readonly #patientQuery: Query = (...statement) =>
+  readonly #queryWithWait: Query = (...statement) =>
     this.#sendInOrder(this.target.requestTimeoutMs + MAX_ROW_WAIT_MS, ...statement);
 
   async #sendInOrder(timeoutMs: number, ...statement: Parameters<Query>): ReturnType<Query> {

@@ -5,7 +5,6 @@ import { BUSY_TIMEOUT_MS, runInWriteTransaction } from './driver.js';
 import { sqliteFence } from './fence.js';
 import { sqliteLeases } from './leases.js';
 
-/** SQLite in a file, also shared by several processes of one host (never over a network file system). */
 export const sqliteDialect: SqlDialect = {
   connectionCount: 1,
 

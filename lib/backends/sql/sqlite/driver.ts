@@ -1,14 +1,16 @@
 import { readRows, type Rows } from '../connections/query.js';
 
-/** Milliseconds for which the driver waits for the write lock, blocking the event loop. The store repeats the statement. */
+/**
+ * Milliseconds for which the driver waits for the write lock and blocks the event loop. The store repeats the
+ * statement.
+ */
 export const BUSY_TIMEOUT_MS = 1;
 
-/** Returns whether a file's name stands for a database in memory, which belongs to one connection. */
 export function isInMemory(file: string): boolean {
   return /^(|:memory:|file::memory:.*)$/u.test(file);
 }
 
-/** The used part of a database of better-sqlite3, libsql or `node:sqlite`. All are synchronous. */
+/** The used part of a database of better-sqlite3, libsql or `node:sqlite`, all of which are synchronous. */
 export interface SqliteDatabase {
   exec(sql: string): unknown;
   prepare(sql: string): {
@@ -20,9 +22,9 @@ export interface SqliteDatabase {
 }
 
 /**
- * Runs a statement that writes in a transaction that has taken the write lock by `exec`. libsql 0.5 leaves a prepared
- * statement unfinished when another process has the lock. The connection then keeps the write lock of its next write,
- * and all other processes wait forever. The driver is synchronous, so no other statement runs between the steps.
+ * Takes the write lock by `exec` before a statement that writes. libsql 0.5 leaves a prepared statement unfinished when
+ * another process has the lock. The connection then keeps the write lock of its next write, and all other processes
+ * wait forever. The driver is synchronous, so no other statement runs between the steps.
  */
 export function runInWriteTransaction(client: unknown, sql: string, values: readonly unknown[]): Rows {
   const database = asSqliteDatabase(client);
@@ -38,7 +40,7 @@ export function runInWriteTransaction(client: unknown, sql: string, values: read
   }
 }
 
-/** Runs a prepared statement. The statements of `node:sqlite` do not tell whether they read, and all give rows. */
+/** Statements of `node:sqlite` do not tell whether they read, and all give rows. */
 export function runStatement(database: Pick<SqliteDatabase, 'prepare'>, sql: string, values: readonly unknown[]): Rows {
   const statement = database.prepare(sql);
   if (statement.reader !== false) return readRows(statement.all(...values));

@@ -2,8 +2,8 @@ import { type FenceStatements, parseFenceToken } from '../dialect/fence-statemen
 
 export const sqliteFence: FenceStatements = {
   /**
-   * Raises the fence after a `delete` without values has taken the write lock. `fromSqlite` runs such a statement by
-   * `exec`, which libsql cleans up when another process has the lock.
+   * The `delete` takes the write lock. `fromSqlite` runs it by `exec`, which libsql cleans up when another process has
+   * the lock.
    */
   async raise(query, table, resource, token) {
     await query(`delete from ${table} where 0`, []);

@@ -4,11 +4,11 @@ import { parseRefusal, parseState } from '../dialect/refusal.js';
 import { type LeaseColumns, type LeaseStatements, listColumnNames } from '../dialect/lease-statements.js';
 import { NOW_MILLISECONDS } from './clock.js';
 
-/** Number of rows that the reaper reads in one round, which takes a few milliseconds. */
+/** One round of this many rows takes a few milliseconds, in which the driver blocks the event loop. */
 const REAPED_SLICE_SIZE = 2_000;
 
 const CLOCK_TICK_MS = 1;
-/** Maximum number of ticks to wait for the clock to pass a token. A clock that has not passed it then was set back. */
+/** A clock that has not passed a token after this many ticks was set back. */
 const MAX_CLOCK_TICKS = 3;
 
 export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
@@ -20,7 +20,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
   const updatedAtColumns = updatedAt === undefined ? [] : [updatedAt];
   let lastReapedKey = '';
   return {
-    /** Does not insert a held key: each insert that conflicts may use up a number of the row's counter. */
+    /** Does not insert a held key: each conflicting insert may use up a number of the table's counter. */
     async tryAcquire(query, { key, owner, ttlMs, metadata }) {
       const [granted] = await query(
         `insert into ${table} as held (${listColumnNames(columns)})
@@ -53,7 +53,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
       return renewedRows.length === 1;
     },
 
-    /** Deletes a row only after the clock has passed its token: the next token could otherwise be the same one again. */
+    /** Deletes a row only after the clock has passed its token: the next token could otherwise be the same. */
     async release(query, { key, owner }) {
       for (let tick = 0; tick < (existingTable ? MAX_CLOCK_TICKS : 0); tick += 1) {
         const deletedRows = await query(
@@ -102,7 +102,6 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
       );
     },
 
-    /** Reads one slice of the rows in each round, because the driver blocks the event loop. The next round goes on behind it. */
     async reap(query, idleMs) {
       const selectSliceEndSql = `select ${columnNames.key} as name from ${table} where ${columnNames.key} > ? order by ${columnNames.key} limit 1 offset ${REAPED_SLICE_SIZE}`;
       const startKey = lastReapedKey;
@@ -121,13 +120,11 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
   };
 }
 
-/** Returns the SQL of a table that this library created: its times, and the condition for an expired lease. */
 function createOwnTableSql({ owner, expiresAt }: LeaseColumns) {
   const isOverSql = (row: string): string => `${row}.${owner} is null or ${row}.${expiresAt} <= ${NOW_MILLISECONDS}`;
   return { nowSql: NOW_MILLISECONDS, sinceSql: 'acquired_at', isOverSql };
 }
 
-/** Returns the SQL of a table that older programs use, too. */
 function createExistingTableSql({ expiresAt, updatedAt }: LeaseColumns, abandonedAfterMs: number) {
   const isAbandonedSql = (row: string): string =>
     Number.isFinite(abandonedAfterMs) && updatedAt !== undefined

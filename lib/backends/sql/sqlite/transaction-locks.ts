@@ -5,8 +5,8 @@ import type { TransactionLocks } from '../dialect/transaction-locks.js';
 const RETRY_MS = 10;
 
 /**
- * Codes for a file that another connection writes: a name or a number. They exclude the code for a transaction that has
- * read before another one wrote, and that can never write.
+ * Codes for a file that another connection writes. They exclude SQLITE_BUSY_SNAPSHOT: its transaction read before
+ * another one wrote, and can never write.
  */
 const BUSY_CODE_PATTERN = /^(SQLITE_(BUSY|LOCKED)|[56])$/u;
 

@@ -13,7 +13,6 @@ type TableKind = 'lock' | 'fence';
 interface Column {
   readonly name: string;
   readonly type: ColumnType;
-  /** Constraints that follow the type in `create table`. */
   readonly constraintSql: string;
 }
 
@@ -42,7 +41,6 @@ export function createTableSql(dialect: SqlDialect, table: string, kind: TableKi
   return `create table if not exists ${table} (${columns.join(', ')})${dialect.tableOptions[kind]}`;
 }
 
-/** Returns the table that the options name, and a function that checks it. With `synchronize`, it creates a missing one. */
 export function resolveLockTable(
   tableContext: TableContext,
   { tableName = DEFAULT_LOCK_TABLE, synchronize }: CommonOptions,
@@ -53,7 +51,7 @@ export function resolveLockTable(
   return { table, ensureTableUsable };
 }
 
-/** @throws LockConfigurationError when locks of one server do not exclude the holders on others */
+/** @throws LockConfigurationError when the locks of one server do not exclude holders on another server */
 export async function assertOnePrimary(query: Query, dialect: SqlDialect, strategy: 'row' | 'session'): Promise<void> {
   const cluster = await dialect.findMultiPrimaryCluster?.(query);
   if (cluster === undefined) return;
@@ -64,7 +62,6 @@ export async function assertOnePrimary(query: Query, dialect: SqlDialect, strate
   );
 }
 
-/** Checks the table of the locks. Creates a missing table first where `createsTable` is set. */
 async function checkLockTable(
   query: Query,
   tableContext: TableContext,
@@ -72,9 +69,12 @@ async function checkLockTable(
   createsTable: boolean,
 ): Promise<void> {
   const { dialect } = tableContext;
-  // A failure matters only if the table is missing: another process may create it, or this user may not create tables.
-  const failure = createsTable ? await catchFailure(query(createTableSql(dialect, table, 'lock'), [])) : undefined;
-  await checkColumns(query, tableContext, table, 'lock', failure);
+  // A failure matters only if the table is missing. Otherwise another process has created it, or this user may not
+  // create tables.
+  const creationFailure = createsTable
+    ? await catchFailure(query(createTableSql(dialect, table, 'lock'), []))
+    : undefined;
+  await checkColumns(query, tableContext, table, 'lock', creationFailure);
   const hiddenRowsReason = await dialect.hiddenRowsWarning?.(query, table);
   if (hiddenRowsReason !== undefined) throw createHiddenRowsError(table, hiddenRowsReason);
   const noOpUpdateSql = `update ${table} set token = token where 1 = 0`;
@@ -89,7 +89,7 @@ export function checkFenceTable(query: Query, tableContext: TableContext, table:
 }
 
 /**
- * Runs an update that changes no row. This finds a missing right, or a replica, before a caller needs a lock.
+ * Runs an update that changes no row, to find a missing right or a replica before a caller needs a lock.
  * @throws the error of `createError` for a missing right; DatabaseError when the server takes no writes
  */
 export async function assertWritable(
@@ -103,21 +103,20 @@ export async function assertWritable(
   await dialect.assertPrimary?.(query);
 }
 
-/** Checks the columns of a table. @param failure the error of the attempt to create the table, told when it is missing */
 async function checkColumns(
   query: Query,
   tableContext: TableContext,
   table: string,
   kind: TableKind,
-  failure?: Error,
+  creationFailure?: Error,
 ): Promise<void> {
   const { dialect } = tableContext;
   const expectedColumns = getColumns(dialect, kind);
   const names = expectedColumns.map(({ name }) => name).join(', ');
-  const failureOfSelect = await catchFailure(query(`select ${names} from ${table} where 1 = 0`, []));
-  if (failureOfSelect && hasErrorCode(failureOfSelect, dialect.tableErrorCodes))
-    throw createUnusableTableError(tableContext, table, kind, (failure ?? failureOfSelect).message);
-  if (failureOfSelect) throw failureOfSelect;
+  const selectFailure = await catchFailure(query(`select ${names} from ${table} where 1 = 0`, []));
+  if (selectFailure && hasErrorCode(selectFailure, dialect.tableErrorCodes))
+    throw createUnusableTableError(tableContext, table, kind, (creationFailure ?? selectFailure).message);
+  if (selectFailure) throw selectFailure;
   const engine = await dialect.findUnfitEngine?.(query, table);
   if (engine !== undefined) throw createWrongShapeError(table, kind, `its engine is ${engine}, and locks need InnoDB`);
   const foundColumns = new Map((await dialect.describeColumns(query, table)).map((column) => [column['name'], column]));

@@ -1,14 +1,10 @@
 import { createHash } from 'node:crypto';
 
-/**
- * Returns the SHA-256 of a scope and a key, for the name of a lock on the server. A short hash, such as PostgreSQL's 32-bit
- * `hashtext`, has collisions after tens of thousands of keys.
- */
+/** A shorter hash, such as PostgreSQL's 32-bit `hashtext`, has collisions after tens of thousands of keys. */
 function hashKey(scope: string, key: string): Buffer {
   return createHash('sha256').update(`${scope}\0${key}`).digest();
 }
 
-/** Returns the id of an advisory lock of PostgreSQL: the first 64 bits of the hash, as a signed number. */
 export function getAdvisoryLockId(scope: string, key: string): bigint {
   return hashKey(scope, key).readBigInt64BE();
 }

@@ -4,7 +4,6 @@ import type { SqlDialect } from '../dialect/sql-dialect.js';
 const IDENTIFIER_PATTERN = /^[A-Za-z_][\w$]{0,62}$/u;
 const IDENTIFIER_DESCRIPTION = 'a plain identifier (letters, digits, "_", at most 63)';
 
-/** Naming of tables in a database. */
 interface TableNaming {
   readonly dialect: Pick<SqlDialect, 'quote' | 'hasSchemas'>;
   readonly schema: string | undefined;
@@ -27,22 +26,20 @@ export function assertTableName(name: unknown): asserts name is string {
 }
 
 /**
- * Returns the table's quoted name, in the schema that the name contains, or else in the default schema.
- * @throws LockConfigurationError for a value that is no name, and for a schema on SQLite, where each connection has schemas
- * of its own
+ * @throws LockConfigurationError for a value that is no name, and for a schema on SQLite, where each connection has
+ *   schemas of its own
  */
 export function quoteTable({ dialect, schema: defaultSchema }: TableNaming, name: string): string {
   assertTableName(name);
-  const [first = name, second] = name.split('.');
-  if (second !== undefined && !dialect.hasSchemas) {
+  const [firstPart = name, secondPart] = name.split('.');
+  if (secondPart !== undefined && !dialect.hasSchemas) {
     refuseOption('tableName', `must have no schema on SQLite; it was ${name}`);
   }
-  const schema = second === undefined ? defaultSchema : first;
-  const table = dialect.quote(second ?? first);
+  const schema = secondPart === undefined ? defaultSchema : firstPart;
+  const table = dialect.quote(secondPart ?? firstPart);
   return schema === undefined ? table : `${dialect.quote(schema)}.${table}`;
 }
 
-/** Quotes a name as the SQL standard does. */
 export function doubleQuote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
@@ -57,13 +54,12 @@ export function quoteText(text: string): string {
   return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 }
 
-/** Returns the name of a quoted table without quotes, for messages. */
 export function unquoteTable(table: string): string {
   return table.replaceAll(/["`]/gu, '');
 }
 
 /** Returns schema and name of a quoted table whose schema is a plain identifier. */
 export function splitTableName(table: string): { readonly schema: string | null; readonly name: string } {
-  const [first = '', second] = unquoteTable(table).split('.');
-  return second === undefined ? { schema: null, name: first } : { schema: first, name: second };
+  const [firstPart = '', secondPart] = unquoteTable(table).split('.');
+  return secondPart === undefined ? { schema: null, name: firstPart } : { schema: firstPart, name: secondPart };
 }

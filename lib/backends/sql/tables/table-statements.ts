@@ -16,8 +16,8 @@ export interface TableNames {
 }
 
 /**
- * Returns the statements that create the tables of the locks and of the fences, for any migration tool, and on PostgreSQL
- * their schema. A table that is there is left alone.
+ * Returns the statements that create the tables of the locks and of the fences, for any migration tool, and on
+ * PostgreSQL their schema. Existing tables are left alone.
  * @throws LockConfigurationError for an unknown database, and for what is no table's name
  */
 export function tableStatements(

@@ -5,11 +5,14 @@ import type { SqlTransaction } from './sql-transaction.js';
 
 interface PgClient {
   query(sql: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
-  /** Since 8.17. */
+  /** Exists since pg 8.17. */
   getTransactionStatus?(): string | null;
 }
 
-/** Returns the transaction of a client of `pg`, after `begin`. A pool has none: each statement has another connection. */
+/**
+ * Returns the transaction of a client of `pg`, after `begin`. A pool has none: its statements run on different
+ * connections.
+ */
 export function fromPg(client: PgClient): SqlTransaction {
   const query: SqlTransaction['query'] = async (sql, values) => readRows((await client.query(sql, [...values])).rows);
   const isActive = async (): Promise<boolean> => {
@@ -44,7 +47,8 @@ export function fromSqlite(database: OpenSqlite): SqlTransaction {
   return {
     database: 'sqlite',
     async query(sql, values) {
-      // A prepared statement of libsql 0.5 that meets another process's lock stays unfinished: see `runInWriteTransaction`.
+      // libsql 0.5 leaves a prepared statement unfinished when another process has the lock: see
+      // `runInWriteTransaction`.
       if (values.length > 0 || /^\s*select\b/iu.test(sql)) return runStatement(database, sql, values);
       database.exec(sql);
       return [];
@@ -53,7 +57,7 @@ export function fromSqlite(database: OpenSqlite): SqlTransaction {
   };
 }
 
-/** Resolves to whether a transaction is open: without one, PostgreSQL refuses a savepoint, and MySQL forgets it at once. */
+/** Checks that a transaction is open: without one, PostgreSQL refuses a savepoint, and MySQL forgets it at once. */
 async function canSetSavepoint(query: SqlTransaction['query']): Promise<boolean> {
   try {
     await query('savepoint nestjs_distributed_lock', []);

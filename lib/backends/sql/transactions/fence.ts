@@ -8,21 +8,22 @@ export interface FenceOptions {
   tableName?: string;
 }
 
-/** Source of warnings of stale reads: there is one warning in a process. */
+/** One source for the whole process, which then warns of stale reads once. */
 const WARNING_SOURCE = {};
 
 /**
- * Raises the fence of a resource to the lock's token, in a transaction that the application has begun. A former holder of
- * the lock, who was paused and does not know yet that it lost it, is refused, and its transaction must end. This makes a
- * lock of any backend safe. Call it before the transaction's first read and write.
+ * Raises the fence of a resource to the lock's token, in a transaction that the application has begun. A former holder
+ * who does not know yet that it lost the lock is refused, and its transaction must end. This makes a lock of any
+ * backend safe. Call it before the transaction's first read and write.
  *
- * A lock that is not exclusive raises nothing: it is refused when somebody with a newer token who had the key exclusively
- * has been here. Those who share a key never refuse each other.
+ * A lock that is not exclusive raises nothing. It is refused when an exclusive holder with a newer token has raised the
+ * fence. Holders who share a key never refuse each other.
  *
- * The fence's row stays locked until the transaction ends. `tableStatements` has the table.
+ * The fence's row stays locked until the transaction ends. `tableStatements` returns the statements that create the
+ * table.
  * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
  * @throws StaleFenceError a newer token was seen: roll the transaction back. LockConfigurationError for a resource that
- *   could be no key, for what is no lock, and outside of a transaction. What the database says
+ *   could be no key, for what is no lock, and outside of a transaction. Errors of the database
  */
 export async function fence(
   tx: SqlTransaction,

@@ -4,8 +4,8 @@ import { checkTransaction, type SqlTransaction } from './sql-transaction.js';
 
 export interface LockInOptions {
   /**
-   * How long to wait while another transaction has the key, in milliseconds. 0: not at all. MySQL and MariaDB count whole
-   * seconds, and MySQL one at least. @default Infinity: as long as the database allows
+   * Milliseconds to wait while another transaction has the key. 0: not at all. MySQL and MariaDB count whole seconds,
+   * and MySQL one at least. @default Infinity: as long as the database allows
    */
   waitMs?: number;
   /** On MySQL, MariaDB and SQLite the table whose rows are locked. @default 'distributed_lock_fence' */
@@ -13,18 +13,19 @@ export interface LockInOptions {
 }
 
 /**
- * Locks a key until the caller's own transaction ends, by commit or rollback. One who dies frees it with its connection.
- * There is no lease, no token, and no connection of the locks: it works behind a pooler in transaction mode. Call it
- * first in the transaction, so that the transaction reads what the former holder has committed. It excludes other calls
- * of `lockIn` with the same key in the same database, and no lock of a `LockService`.
+ * Locks a key until the caller's own transaction ends, by commit or rollback. A caller that dies frees the key with its
+ * connection. There is no lease, no token, and no connection of the locks: it works behind a pooler in transaction
+ * mode. Call it first in the transaction, so that the transaction reads what the former holder has committed. It
+ * excludes other calls of `lockIn` with the same key in the same database, and no lock of a `LockService`.
  *
  * PostgreSQL: an advisory lock, without a table; the transaction must be READ COMMITTED. MySQL, MariaDB: the row of the
  * key in the fence table, which stays there. SQLite: the write lock of the file, whatever the key is.
- * A lock that was taken behind a savepoint ends when the transaction is rolled back to it, as inner transactions of an ORM
- * are. Take it outside of these.
- * @throws LockTimeoutError the key is still held: nothing was locked, and the transaction may go on. LockConfigurationError
- *   for what could be no key, outside of a transaction, and for an isolation level that would show the past. What the
- *   database says, such as `ER_LOCK_WAIT_TIMEOUT` where `innodb_rollback_on_timeout` ends the transaction with the wait
+ * A lock that was taken behind a savepoint ends when the transaction is rolled back to it, as inner transactions of an
+ * ORM are. Take the lock outside of these.
+ * @throws LockTimeoutError the key is still held: nothing was locked, and the transaction may go on.
+ *   LockConfigurationError for what could be no key, outside of a transaction, and for an isolation level that would
+ *   show the past. Errors of the database, such as `ER_LOCK_WAIT_TIMEOUT` where `innodb_rollback_on_timeout` ends the
+ *   transaction with the wait
  */
 export async function lockIn(
   tx: SqlTransaction,

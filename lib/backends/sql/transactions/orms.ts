@@ -28,14 +28,14 @@ export function fromPrisma(tx: PrismaTransaction, database: SqlName): SqlTransac
   return {
     database,
     query: async (sql, values) => readRows(await tx.$queryRawUnsafe(sql, ...values)),
-    // The client itself has this method. A transaction has not, but it may have $transaction, for inner ones.
+    // A transaction has no `$connect`, though it may have `$transaction` for inner transactions.
     isActive: () => typeof Reflect.get(tx, '$connect') !== 'function',
   };
 }
 
 interface KyselyTransaction {
   readonly isTransaction: boolean;
-  /** As a controlled transaction has them. */
+  /** Present in controlled transactions. */
   readonly isCommitted?: boolean;
   readonly isRolledBack?: boolean;
   executeQuery(query: never): Promise<{ readonly rows: unknown[] }>;
@@ -103,7 +103,7 @@ export function fromSequelize(sequelize: Sequelize, transaction: SequelizeTransa
       const sql = texts.reduce((before, after, index) => `${before}$${index}${after}`);
       const options = {
         ...(values.length > 0 && { bind: values }),
-        // Newer versions of the driver `mariadb` freeze the rows of statements that Sequelize does not take for queries.
+        // Newer versions of the driver `mariadb` freeze the rows of a query that Sequelize does not recognize.
         ...(QUERY_PATTERN.test(text) && { type: 'SELECT' }),
         transaction,
         logging: false,
@@ -115,11 +115,11 @@ export function fromSequelize(sequelize: Sequelize, transaction: SequelizeTransa
   };
 }
 
-/** The tag `sql` of `drizzle-orm`. */
 type SqlTag = (strings: TemplateStringsArray, ...values: never[]) => unknown;
 
 /**
- * Returns the transaction of Drizzle: the `tx` of `db.transaction(async (tx) => …)`. Drizzle does not tell when it is over.
+ * Returns the transaction of Drizzle: the `tx` of `db.transaction(async (tx) => …)`. Drizzle does not tell when it is
+ * over.
  * @param sql the tag that `drizzle-orm` exports
  */
 export function fromDrizzle(tx: object, sql: SqlTag, database: SqlName): SqlTransaction {
@@ -141,7 +141,9 @@ async function callMethod(client: object, name: string, ...args: readonly unknow
   throw new LockConfigurationError(`the client of this transaction has no method ${name}`, 'tx');
 }
 
-/** Splits a statement at its placeholders, and puts the values in their order. Names of tables may contain a `$`. */
+/**
+ * Splits a statement at its placeholders, and puts the values in their order. A `$` within a name is no placeholder.
+ */
 function splitAtPlaceholders(
   sql: string,
   values: readonly unknown[],
@@ -151,16 +153,13 @@ function splitAtPlaceholders(
   return { texts, values: numbers.length > 0 ? numbers.map((index) => values[index]) : [...values] };
 }
 
-/** Returns the rows in a client's answer: `pg` returns an object with rows, other clients return the rows. */
+/** `pg` returns an object with rows, other clients return the rows. */
 function getRows(result: unknown): Rows {
   const isObject = typeof result === 'object' && result !== null && !Array.isArray(result);
   return readRows(isObject && 'rows' in result ? result.rows : result);
 }
 
-/**
- * Finds the database by the name that a client has for it.
- * @throws LockConfigurationError for an unknown one
- */
+/** @throws LockConfigurationError for an unknown name */
 function getSqlName(name: string): SqlName {
   if (/^(postgres|pg)/u.test(name)) return 'postgres';
   if (/^(mysql|mariadb)/u.test(name)) return 'mysql';

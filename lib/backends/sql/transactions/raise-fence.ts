@@ -10,7 +10,6 @@ export interface Fencing {
   readonly share?: Share | undefined;
 }
 
-/** A transaction, and the table and statements of its fences. */
 export interface FenceTransaction {
   readonly query: Query;
   readonly statements: FenceStatements;
@@ -22,8 +21,8 @@ export interface FenceTransaction {
 }
 
 /**
- * Raises the fence of a resource to the token of a lock. A lock that is not exclusive raises nothing, but keeps others
- * from raising the fence until the transaction ends.
+ * Raises the fence of a resource to the token of a lock. A share raises nothing, but keeps others from raising the
+ * fence until the transaction ends.
  * @throws StaleFenceError when a newer token was there
  */
 export async function raiseFence(transaction: FenceTransaction, resource: string, lock: Fencing): Promise<void> {
@@ -44,7 +43,7 @@ export async function raiseFence(transaction: FenceTransaction, resource: string
 const MAX_TOKEN = 2n ** 63n - 1n;
 
 /**
- * Checks the token also for callers without a compiler: a missing token must not pass for an old one.
+ * Checks the token at run time: a missing token must not pass for an old one.
  * @throws LockConfigurationError for a value that is no lock
  */
 export function assertToken(caller: string, lock: { readonly fencingToken?: unknown } | undefined): void {

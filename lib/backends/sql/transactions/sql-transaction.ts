@@ -42,17 +42,12 @@ const STATEMENTS_BY_DATABASE: Readonly<Record<SqlName, SqlStatements>> = {
   sqlite: { fence: sqliteFence, locks: sqliteTransactionLocks, tableNaming: createTableNaming(doubleQuote, false) },
 };
 
-/** A checked transaction, and the statements of its database. */
 export interface CheckedTransaction extends SqlStatements {
   readonly query: Query;
   readonly table: string;
 }
 
-/**
- * Checks a transaction of the application.
- * @param caller the function that needs the transaction
- * @throws LockConfigurationError for a value that is no transaction, and when it is not under way
- */
+/** @throws LockConfigurationError for a value that is no transaction, and for a transaction that is not under way */
 export async function checkTransaction(
   caller: string,
   tx: SqlTransaction,
@@ -84,7 +79,6 @@ export async function checkTransaction(
   return { ...statements, query, table };
 }
 
-/** Returns whether a table is missing: by the codes of PostgreSQL, MySQL and MariaDB, and by SQLite's message. */
 function isMissingTableError(error: unknown): boolean {
   return (
     findErrorCodes(error).some((code) => MISSING_TABLE_CODE_PATTERN.test(code)) ||

@@ -1,4 +1,4 @@
-/** Data sources that were warned of, since a warning for each transaction would fill the log. */
+/** Warned once each: a warning for each transaction would fill the log. */
 const warnedSources = new WeakSet<object>();
 
 export function hasWarnedOfSnapshots(source: object): boolean {
@@ -6,11 +6,10 @@ export function hasWarnedOfSnapshots(source: object): boolean {
 }
 
 /**
- * Warns that a transaction had taken its snapshot before the lock was acquired: its reads may be stale. This is no error,
- * because statements that compute in the database, such as `set n = n - 1`, use the latest committed rows.
+ * Warns only, because statements that compute in the database, such as `set n = n - 1`, use the latest committed rows.
  */
 export function warnOfStaleSnapshot(source: object, resource: string): void {
-  // Other transactions may have asked `hasWarnedOfSnapshots` before the first one warned.
+  // Several transactions may have called `hasWarnedOfSnapshots` before the first of them warns.
   if (warnedSources.has(source)) return;
   warnedSources.add(source);
   process.emitWarning(

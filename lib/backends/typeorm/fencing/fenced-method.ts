@@ -17,15 +17,15 @@ export interface FencedMethodOptions extends FencedOptions {
 
 /**
  * Runs the method of a `@Locked` in a transaction that a former holder cannot commit: `fenced()` with the lock that was
- * taken for this call. It begins when the lock is there and commits before the lock is given back, whichever of the two
- * decorators is written first. The method writes through `fencedManager()`.
+ * taken for this call. It begins after the lock is acquired and commits before the lock is released, whichever of the
+ * two decorators is written first. The method writes through `fencedManager()`.
  *
  * `resource` is a template as that of `@Locked`, with the same names and the same escaping. The lock must have one key:
  * the tokens of several cannot be compared. The fence's row stays locked until the method ends, so keep slow work out
- * of it.
+ * of the method.
  * @throws LockConfigurationError at decoration: a static method, a second `@Fenced`. At the application's start: no
- * `@Locked` beside it, several keys, a resource that can never be resolved, no data source. What is not seen there the
- * call rejects with
+ *   `@Locked` beside it, several keys, a resource that can never be resolved, no data source. Calls reject with what
+ *   the start could not see
  */
 export function Fenced(resource: string, options: FencedMethodOptions = {}): PromiseMethodDecorator {
   const { dataSource = DataSource, tableName = DEFAULT_FENCE_TABLE } = options;
@@ -44,15 +44,15 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Pro
       needs: dataSource,
       advice: `DataSource of @Fenced ${label}: import TypeOrmModule.forRoot(…), or name its provider, @Fenced('…', { dataSource: token })`,
       start: (provider) => assertFenceTable(asDataSource(provider, label), tableName),
-      run: (work, { resource: resolved, lock, provider }) => {
+      run: (work, { resource: resolvedResource, lock, provider }) => {
         const { manager } = asDataSource(provider, label);
         const runWhileHeld = async (): ReturnType<typeof work> => {
           const result = await work();
-          // A commit after the loss would stand, though it is reported as lost.
+          // A commit after the loss would stand, though the lock is reported as lost.
           lock.throwIfLost();
           return result;
         };
-        return fenced(manager, resolved, lock, runWhileHeld, { tableName });
+        return fenced(manager, resolvedResource, lock, runWhileHeld, { tableName });
       },
     });
     descriptor.value = wrapMethod(method, function (this: unknown, ...args: never[]) {

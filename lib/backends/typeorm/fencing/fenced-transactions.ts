@@ -2,7 +2,6 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { EntityManager } from 'typeorm';
 import { LockConfigurationError } from '../../../core/index.js';
 
-/** A transaction that has raised the fence of a resource. */
 export interface FencedTransaction {
   readonly manager: EntityManager;
   readonly tableName: string;
@@ -16,10 +15,6 @@ interface TransactionEntry extends FencedTransaction {
 
 const currentEntry = new AsyncLocalStorage<TransactionEntry>();
 
-/**
- * Runs `work` with the transaction recorded for its call tree. `fencedManager` and `findOpenTransaction` find the
- * transaction there until `work` settles.
- */
 export async function runInFencedTransaction<T>(transaction: FencedTransaction, work: () => Promise<T>): Promise<T> {
   const entry: TransactionEntry = { ...transaction, outer: currentEntry.getStore(), isOver: false };
   try {
@@ -29,7 +24,7 @@ export async function runInFencedTransaction<T>(transaction: FencedTransaction, 
   }
 }
 
-/** Returns the open transaction in which this call tree has raised the same fence. A second one would wait for it forever. */
+/** A second transaction with the same fence would wait for the open one forever. */
 export function findOpenTransaction(transaction: FencedTransaction): EntityManager | undefined {
   for (let entry = currentEntry.getStore(); entry; entry = entry.outer) {
     const { manager, tableName, resource, isOver } = entry;
@@ -40,8 +35,8 @@ export function findOpenTransaction(transaction: FencedTransaction): EntityManag
 }
 
 /**
- * Returns the transaction of the innermost `@Fenced` method, or work of `fenced()`, that this call runs in. Writes by any
- * other manager are not fenced, and are not rolled back.
+ * Returns the transaction of the innermost `@Fenced` method, or work of `fenced()`, that this call runs in. Writes by
+ * any other manager are not fenced, and are not rolled back.
  * @throws LockConfigurationError outside of such a transaction, and when it is over
  */
 export function fencedManager(): EntityManager {

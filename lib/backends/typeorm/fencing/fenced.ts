@@ -16,32 +16,30 @@ export interface FencedOptions {
   tableName?: string;
 }
 
-/** Maximum milliseconds for which a transaction is repeated in a busy database, or after a deadlock. */
 const MAX_RETRY_TIME_MS = 2_000;
 const MAX_RETRY_PAUSE_MS = 20;
 
 /**
- * Runs `work` in a transaction that a former holder cannot commit. Before anything else the transaction raises the
- * fence of `resource` to the lock's token. It is refused when a newer token was there. Works with the locks of every
- * backend. This is what makes a lease safe against a holder that was paused and does not know yet that it lost the
- * lock.
+ * Runs `work` in a transaction that a former holder cannot commit. Before anything else, the transaction raises the
+ * fence of `resource` to the lock's token. It is refused when a newer token was there. This makes a lock of every
+ * backend safe against a holder that was paused and does not know yet that it lost the lock.
  *
- * A lock that is not exclusive raises nothing. It is refused when somebody with a newer token, who had the key
- * exclusively, has been here. Others wait with that until the transaction ends. Holders who share a key never refuse
- * each other.
+ * A lock that is not exclusive raises nothing. It is refused when an exclusive holder with a newer token has raised the
+ * fence. Others can raise the fence only after the transaction has ended. Holders who share a key never refuse each
+ * other.
  *
  * Take the lock first, and let this function begin the transaction. A transaction that has read before its lock was
  * acquired misses what the former holder committed. PostgreSQL refuses the fence then (40001). On MySQL and MariaDB,
  * whose reads go on in the past, the process is warned once (`LOCK_AFTER_SNAPSHOT`).
  *
  * Joins the transaction of `manager`, or the one in which this call tree has raised the same fence. Without one it
- * opens a transaction, and asks again for a while when the database is too busy. On SQLite, where TypeORM has one
- * connection for everybody, the transactions opened here take turns. The fence table is made by the migration
- * `CreateDistributedLock1760000000000`.
+ * opens a transaction, and tries again for a while when the database is too busy. On SQLite, where TypeORM has one
+ * connection for everybody, the transactions opened here take turns. The migration `CreateDistributedLock1760000000000`
+ * creates the fence table.
  * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
  * @throws StaleFenceError a newer token was seen: `work` did not run; what `work` throws. The transaction is then
- *   rolled back, by us if we opened it. LockConfigurationError for a resource that could be no key, and for what is no
- *   lock
+ *   rolled back, by this function if it opened the transaction. LockConfigurationError for a resource that could be no
+ *   key, and for what is no lock
  */
 export async function fenced<T>(
   manager: EntityManager,
@@ -63,10 +61,7 @@ export async function fenced<T>(
   return runBehindFence({ ...fence, manager: openManager }, lock, work);
 }
 
-/**
- * Raises the fence, then calls `onBegin`, then runs the work. Without `onBegin`, the transaction was begun before: by
- * the application, or by an outer `fenced()`.
- */
+/** Without `onBegin`, the transaction was begun before: by the application, or by an outer `fenced()`. */
 async function runBehindFence<T>(
   fence: FencedTransaction,
   lock: Fencing,
@@ -74,23 +69,23 @@ async function runBehindFence<T>(
   onBegin?: () => void,
 ): Promise<T> {
   const { manager, tableName, resource } = fence;
-  const { connection: source } = manager;
-  const tableContext = getTableContext(source.options);
+  const { connection: dataSource } = manager;
+  const tableContext = getTableContext(dataSource.options);
   const table = quoteTable(tableContext, tableName);
-  if (source.options.type === 'better-sqlite3') await takeWriteLock(manager, table);
+  if (dataSource.options.type === 'better-sqlite3') await takeWriteLock(manager, table);
   const transaction = {
     query: createQuery(manager),
     statements: tableContext.dialect.fence,
     table,
     isJoined: !onBegin,
-    source,
+    source: dataSource,
   };
   await raiseFence(transaction, resource, lock);
   onBegin?.();
   return runInFencedTransaction(fence, () => work(manager));
 }
 
-/** Opens a transaction for the attempt. Repeats it after a conflict, as long as `work` has not begun. */
+/** Repeats the attempt after a conflict, as long as `work` has not begun. */
 async function retryInOwnTransaction<T>(
   manager: EntityManager,
   attempt: (ownManager: EntityManager, onBegin: () => void) => Promise<T>,

@@ -1,8 +1,8 @@
 import { isLockError } from '../../../core/index.js';
 
 /**
- * Codes for a transaction that was rolled back in favour of another one, and may succeed when it runs again. They are
- * serialization failures, deadlocks, and `ER_CHECKREAD` of MariaDB: a row has changed since it was read.
+ * Codes of serialization failures, deadlocks, waits that were too long and busy files. `ER_CHECKREAD` of MariaDB: a row
+ * has changed since it was read.
  */
 const CONFLICT_CODE_PATTERN =
   /^(40001|40P01|ER_LOCK_DEADLOCK|ER_LOCK_WAIT_TIMEOUT|ER_CHECKREAD)$|^SQLITE_(BUSY|LOCKED)/u;
@@ -10,12 +10,11 @@ const CONFLICT_CODE_PATTERN =
 /** Codes for an update of a row that another transaction has changed since this one began to read. */
 const CHANGED_ROW_CODE_PATTERN = /^(40001|ER_CHECKREAD|SQLITE_BUSY_SNAPSHOT)$/u;
 
-/** Returns whether the database refused an update of a row that another transaction has changed meanwhile. */
 export function isChangedRowError(error: unknown): boolean {
   return error instanceof Error && 'code' in error && CHANGED_ROW_CODE_PATTERN.test(String(error.code));
 }
 
-/** Returns whether another run may succeed. False for inner work that was already repeated up to its own limit. */
+/** Returns false for inner work that was already repeated up to its own limit. */
 export function isConflict(error: unknown): boolean {
   if (isLockError(error, 'OPTIMISTIC_CONFLICT')) return error.attempts === 1;
   return error instanceof Error && 'code' in error && CONFLICT_CODE_PATTERN.test(String(error.code));

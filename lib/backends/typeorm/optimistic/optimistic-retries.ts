@@ -9,14 +9,15 @@ export interface OptimisticOptions {
    */
   retries?: number;
   /**
-   * Maximum pause before the first repetition. It doubles with each further repetition, up to half a second. @default 5
+   * Maximum milliseconds before the first repetition. The maximum doubles with each further repetition, up to half a
+   * second. @default 5
    */
   baseDelayMs?: number;
 }
 
 const MAX_DELAY_MS = 500;
 
-/** Runs `work` until it meets no conflict. Pauses are random between 0 and their maximum, so that contenders come apart. */
+/** Pauses are random between 0 and their maximum, so that contenders come apart. */
 export async function repeatOnConflict<T>(work: () => Promise<T>, options: Required<OptimisticOptions>): Promise<T> {
   const { retries, baseDelayMs } = options;
   for (let attempt = 1; ; attempt += 1) {

@@ -2,15 +2,16 @@ import type { EntityManager, EntityTarget, ObjectLiteral, UpdateQueryBuilder } f
 import { LockConfigurationError, OptimisticConflictError } from '../../../core/index.js';
 import { isChangedRowError } from './conflict.js';
 
-/** The values of TypeORM's `update`. TypeORM 0.3.20 does not export a name for them. */
+/** TypeORM 0.3.20 does not export a name for these values of `update`. */
 type Changes<Row extends ObjectLiteral> = Parameters<UpdateQueryBuilder<Row>['set']>[0];
 
 /**
  * `UPDATE … SET …, version = version + 1 WHERE id = … AND version = …`, with the id and the version that `row` was read
- * with. TypeORM's `save()` counts the version up too, but does not compare it. `row` itself stays as it is: read it
+ * with. TypeORM's `save()` counts the version up, too, but does not compare it. `row` itself stays as it is: read it
  * again before a second update.
  * @throws OptimisticConflictError the row is gone or has another version: inside `optimistic()` the work then runs
- * again. With a `cause`, the database told so, and has ended or rolled back the transaction: begin a new one; LockConfigurationError the entity has no `@VersionColumn()`, or `row` was read without its id or version
+ *   again. With a `cause`, the database reported the conflict, and has ended or rolled back the transaction: begin a
+ *   new one. LockConfigurationError the entity has no `@VersionColumn()`, or `row` was read without its id or version
  */
 export async function updateVersioned<Row extends ObjectLiteral>(
   manager: EntityManager,
@@ -26,7 +27,7 @@ export async function updateVersioned<Row extends ObjectLiteral>(
   if (!id || typeof version !== 'number')
     throw createEntityError(`the row of ${name} must be read with its id and version`);
 
-  // Without a value of its own TypeORM counts the version up; `{ ...row, stock }` must not write the old one back.
+  // TypeORM counts the version up only if the values have none: `{ ...row, stock }` must not write the old one back.
   const values = { ...changes };
   Reflect.deleteProperty(values, versionColumn.propertyName);
   const update = manager.createQueryBuilder().update(entity).set(values);

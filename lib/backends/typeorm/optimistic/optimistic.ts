@@ -3,15 +3,14 @@ import { repeatOnConflict, resolveOptimisticOptions, type OptimisticOptions } fr
 import { runInTransaction, isInTransaction, isInTurn } from './transaction-turns.js';
 
 /**
- * Runs `work` in a transaction, and all of it again in a new one when others were faster. That is so when
- * `updateVersioned` found another version, or the database broke a deadlock or refused to serialize. It is no lock:
- * nobody waits, and the loser computes again. `work` reads all that it decides on through the manager that it gets, and
- * does nothing that may not happen twice.
+ * Runs `work` in a transaction, and all of it again in a new one after a conflict. A conflict is another version found by
+ * `updateVersioned`, a deadlock, or a refusal to serialize. It is no lock: nobody waits, and the loser
+ * computes again. `work` reads all that it decides on through its manager, and does nothing that may not happen twice.
  *
- * Inside of a transaction of the caller's it joins that one and repeats nothing, since a repetition would read the same
- * old rows. The conflict belongs to whoever opened the transaction. On SQLite TypeORM has one connection for everybody,
- * so there the calls of one process take turns. Calls of several processes write in turn (`BEGIN IMMEDIATE`). Plain
- * `transaction()` calls at the same time still nest into each other.
+ * Inside of a transaction of the caller it joins that one and repeats nothing, since a repetition would read the same
+ * old rows. The caller must then repeat the transaction. On SQLite, where TypeORM has one connection for everybody, the
+ * calls of one process take turns. Calls of several processes write in turn (`BEGIN IMMEDIATE`). Plain `transaction()`
+ * calls at the same time still nest into each other.
  * @throws OptimisticConflictError after `retries` repetitions. What else `work` throws, at once. Nothing is written
  *   then
  */

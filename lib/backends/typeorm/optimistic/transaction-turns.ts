@@ -13,24 +13,23 @@ interface TransactionTurn {
 const currentTurn = new AsyncLocalStorage<TransactionTurn>();
 const lastTurns = new WeakMap<DataSource, Promise<unknown>>();
 
-/** Returns whether the manager's transaction is open. */
 export function isInTransaction(manager: EntityManager): boolean {
   return manager.queryRunner?.isTransactionActive === true;
 }
 
-/** Returns whether this call tree has the data source's turn. A wait for a second turn would never end. */
+/** A call tree that has the turn must not wait for a second one: the wait would never end. */
 export function isInTurn(dataSource: DataSource): boolean {
   const turn = currentTurn.getStore();
   return turn?.dataSource === dataSource && !turn.isOver;
 }
 
 /**
- * Runs `work` in a transaction of its own: at once, or after earlier transactions where the data source has one connection.
- * A call inside of a turn runs as a part of the turn's transaction.
+ * Waits for earlier transactions where the data source has one connection. A call inside of a turn runs as a part of
+ * the turn's transaction.
  */
 export async function runInTransaction<T>(
   manager: EntityManager,
-  work: (inner: EntityManager) => Promise<T>,
+  work: (transactionManager: EntityManager) => Promise<T>,
 ): Promise<T> {
   const { connection: dataSource } = manager;
   if (dataSource.options.type !== ONE_CONNECTION_TYPE || isInTurn(dataSource)) return manager.transaction(work);
@@ -47,12 +46,15 @@ export async function runInTransaction<T>(
 }
 
 /**
- * Runs `work` in a transaction that has the write lock from its beginning, for which TypeORM has no option. SQLite refuses a
- * write in a transaction that read before another process wrote. With libsql, reads of the connection then stay stale.
+ * Begins with the write lock, for which TypeORM has no option. SQLite refuses a write in a transaction that read before
+ * another process wrote. With libsql, reads of the connection then stay stale.
  */
-function runWriteTransaction<T>(manager: EntityManager, work: (inner: EntityManager) => Promise<T>): Promise<T> {
-  return manager.transaction(async (inner) => {
-    await restartAsWriteTransaction(inner);
-    return work(inner);
+function runWriteTransaction<T>(
+  manager: EntityManager,
+  work: (transactionManager: EntityManager) => Promise<T>,
+): Promise<T> {
+  return manager.transaction(async (transactionManager) => {
+    await restartAsWriteTransaction(transactionManager);
+    return work(transactionManager);
   });
 }

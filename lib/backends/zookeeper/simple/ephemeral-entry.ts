@@ -10,9 +10,10 @@ const NO_SESSION_ID = Buffer.alloc(8);
 
 /**
  * Ephemeral znode that is the key: the owner that creates it holds the key. All others wait for its deletion, and
- * contend. All holders share the path by which a znode is deleted, so a release first reads the owner in it. If an
- * operator deletes the znode in between, that release may delete the next holder's znode: mode `sequential` has no such
- * gap.
+ * contend.
+ *
+ * A release first reads the owner in the znode, because all holders share its path. If an operator deletes the znode in
+ * between, that release may delete the next holder's: mode `sequential` has no such gap.
  */
 export class EphemeralEntry extends QueueEntry {
   static async isHeldBy(connection: ZooKeeperConnection, base: string, key: string, owner: string): Promise<boolean> {
@@ -33,7 +34,7 @@ export class EphemeralEntry extends QueueEntry {
     };
   }
 
-  /** Deletes the znode if the owner holds the key. Like a release, it may hit the next owner at the same moment. */
+  /** Like a release, may hit the next owner at the same moment. */
   static async evict(connection: ZooKeeperConnection, base: string, key: string, owner: string): Promise<boolean> {
     const isHolder = await EphemeralEntry.isHeldBy(connection, base, key, owner);
     return isHolder && deleteZnode(connection, `${base}/${encodeKey(key)}`);
@@ -53,15 +54,12 @@ export class EphemeralEntry extends QueueEntry {
     }
   }
 
-  /**
-   * Deletes the znode if it is still the owner's. Reads it first, because the next holder's znode has the same path.
-   */
+  /** Forces a reading before the deletion, because the next holder's znode has the same path. */
   override release(): Promise<boolean> {
     this.isCreationInDoubt ||= this.znode !== undefined;
     return super.release();
   }
 
-  /** Creates the znode; `undefined` if another owner has created it. */
   async #createZnode(connection: ZooKeeperConnection): Promise<OwnZnode | undefined> {
     const { acl, base, metadata, owner } = this.settings;
     try {
@@ -86,10 +84,7 @@ export class EphemeralEntry extends QueueEntry {
     this.isCreationInDoubt = false;
   }
 
-  /**
-   * Throws when mode `sequential` uses the key. The znode of that mode belongs to no session, so that a wait for its
-   * end would never end.
-   */
+  /** The znode of mode `sequential` belongs to no session, so that a wait for its end would never end. */
   async #assertSimpleMode(connection: ZooKeeperConnection): Promise<void> {
     const state = await readZnode(connection, this.#path);
     if (state?.session.equals(NO_SESSION_ID) === true) throw this.mixedModesError('sequential');

@@ -29,9 +29,8 @@ interface PendingRequest {
 }
 
 /**
- * Maximum number of a request. The client library numbers requests with 31 bits and never starts again. After the last
- * number it throws where no caller can catch the error. A connection ends before that, and leaves some numbers for the
- * requests in the library's queue.
+ * The client library numbers requests with 31 bits, and throws after the last number where no caller can catch the
+ * error. The distance leaves numbers for the requests in the library's queue.
  */
 const MAX_REQUEST_NUMBER = 2 ** 31 - 2 ** 20;
 
@@ -47,22 +46,18 @@ export class ZooKeeperConnection {
    * @throws SessionExpiredError, SessionRefusedError, ConnectionLostError
    */
   readonly ready: Promise<void>;
-  /** Resolves to the reason when the connection has ended. */
   readonly ended: Promise<Error>;
   /** Time before anything was sent. */
   readonly openedAt = systemClock.now();
-  /** Listeners that are called once, when a watch fires or the connection ends. */
   readonly watches = new WatchList();
-  /** Listener that is called when the leader has answered a request, with the time at which the request was sent. */
   onLeaderAnswer: (sentAt: number) => void = () => undefined;
   readonly #client: Client;
-  readonly #pending = new Set<PendingRequest>();
+  readonly #pendingRequests = new Set<PendingRequest>();
   #endReason: Error | undefined;
   #onEnd: (error: Error) => void = () => undefined;
   #firstFailure: Error | undefined;
-  /** Time of the last answer; before the first one, `openedAt`. */
   heardAt = this.openedAt;
-  /** Time-outs of requests, created with the first one: by then the server has set the session's time-out. */
+  /** Created with the first request: by then the server has set the session's time-out. */
   #timeouts: ReplyTimeouts | undefined;
 
   constructor(
@@ -95,30 +90,30 @@ export class ZooKeeperConnection {
     return { id: this.#client.getSessionId(), password: this.#client.getSessionPassword() };
   }
 
-  /** Time-out of the session, set by the server, which may allow more or less than was requested. */
+  /** Time-out of the session as the server set it, which may be more or less than requested. */
   get sessionMs(): number {
     return this.#client.getSessionTimeout();
   }
 
   /**
-   * Sends a request at once. Answers arrive in the order of the calls.
+   * Answers arrive in the order of the calls.
    * @throws ConnectionLostError, ServerRefusalError
    */
   send(name: OperationName, fields: RequestFields, operation: string = name): Promise<Payload> {
     return new Promise((resolve, reject) => {
       const request = this.settings.library.createRequest(name, fields);
-      const isUsedUp = this.#client.connectionManager.xid >= MAX_REQUEST_NUMBER;
-      if (isUsedUp) this.end(new Error('the numbers of its requests are nearly used up'));
+      const areNumbersUsedUp = this.#client.connectionManager.xid >= MAX_REQUEST_NUMBER;
+      if (areNumbersUsedUp) this.end(new Error('the numbers of its requests are nearly used up'));
       if (this.#endReason) return reject(this.#endReason);
-      const pending: PendingRequest = { name, operation, sentAt: systemClock.now(), resolve, reject };
-      this.#pending.add(pending);
+      const pendingRequest: PendingRequest = { name, operation, sentAt: systemClock.now(), resolve, reject };
+      this.#pendingRequests.add(pendingRequest);
       (this.#timeouts ??= this.#createTimeouts()).start();
       this.#batchWrites();
-      this.#send(pending, request);
+      this.#send(pendingRequest, request);
     });
   }
 
-  /** Ends the connection without notifying the server. */
+  /** Ends the connection, but not the session. */
   end(reason?: Error): void {
     this.#firstFailure ??= reason;
     if (this.#endReason) return;
@@ -127,18 +122,18 @@ export class ZooKeeperConnection {
     clearTimeout(connectTimeoutHandler ?? undefined);
     socket.destroy();
     this.#onEnd(this.#endReason);
-    for (const { reject } of this.#pending) reject(this.#endReason);
-    this.#pending.clear();
+    for (const { reject } of this.#pendingRequests) reject(this.#endReason);
+    this.#pendingRequests.clear();
     this.watches.fireAll('lost');
   }
 
-  /** Sends a request. When the library throws, the request may have been sent, so the connection ends. */
-  #send(pending: PendingRequest, request: JuteRequest): void {
+  /** When the library throws, the request may have been sent, so the connection ends. */
+  #send(pendingRequest: PendingRequest, request: JuteRequest): void {
     try {
       this.#client.connectionManager.queue(request, (error, answer) => {
         this.heardAt = systemClock.now();
-        if (error) this.#onError(pending, error.code);
-        else this.#onAnswer(pending, answer.payload);
+        if (error) this.#onError(pendingRequest, error.code);
+        else this.#onAnswer(pendingRequest, answer.payload);
       });
     } catch (error) {
       this.end(error instanceof Error ? error : new Error(String(error)));
@@ -152,26 +147,25 @@ export class ZooKeeperConnection {
     return new ConnectionLostError(`${host}:${port}: ${reason?.message ?? 'the server closed the connection'}`);
   }
 
-  #onAnswer(pending: PendingRequest, payload: Payload): void {
-    if (!this.#pending.delete(pending)) return;
-    if (isAnsweredByLeader(pending.name)) this.onLeaderAnswer(pending.sentAt);
-    pending.resolve(payload);
+  #onAnswer(pendingRequest: PendingRequest, payload: Payload): void {
+    if (!this.#pendingRequests.delete(pendingRequest)) return;
+    if (isAnsweredByLeader(pendingRequest.name)) this.onLeaderAnswer(pendingRequest.sentAt);
+    pendingRequest.resolve(payload);
   }
 
-  #onError(pending: PendingRequest, code: number): void {
-    const refusal = new ServerRefusalError(code, pending.operation);
+  #onError(pendingRequest: PendingRequest, code: number): void {
+    const refusal = new ServerRefusalError(code, pendingRequest.operation);
     if (code === SESSION_EXPIRED) this.end(new SessionExpiredError());
     else if (code === SESSION_MOVED) this.end(refusal);
     else if (code === CONNECTION_LOSS) this.end();
-    else if (this.#pending.delete(pending)) pending.reject(refusal);
+    else if (this.#pendingRequests.delete(pendingRequest)) pendingRequest.reject(refusal);
   }
 
   #onUnknownError(code: number): void {
-    const [oldest] = this.#pending;
-    if (oldest) this.#onError(oldest, code);
+    const [oldestRequest] = this.#pendingRequests;
+    if (oldestRequest) this.#onError(oldestRequest, code);
   }
 
-  /** Sends all requests of one event loop iteration in one write. */
   #batchWrites(): void {
     const { socket } = this.#client.connectionManager;
     if (socket.writableCorked > 0) return;
@@ -182,8 +176,8 @@ export class ZooKeeperConnection {
   #createTimeouts(): ReplyTimeouts {
     const maxMs = maxSilenceMs(this.sessionMs, this.settings.requestTimeoutMs);
     const nextDueAt = (): number => {
-      const [oldest] = this.#pending;
-      return (oldest?.sentAt ?? Infinity) + maxMs;
+      const [oldestRequest] = this.#pendingRequests;
+      return (oldestRequest?.sentAt ?? Infinity) + maxMs;
     };
     const onOverdue = (): void => this.end(new Error(`no answer within ${Math.round(maxMs)} ms`));
     return new ReplyTimeouts(systemClock, maxMs, nextDueAt, onOverdue);

@@ -1,6 +1,4 @@
-/**
- * Types of node-zookeeper-client 1.1.3, which has none of its own, as far as `wire.ts` and `connection.ts` use them.
- */
+/** Types of node-zookeeper-client 1.1.3, which has none of its own. */
 declare module 'node-zookeeper-client' {
   const client: import('./wire.js').ClientLibrary;
   export default client;

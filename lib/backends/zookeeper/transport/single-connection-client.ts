@@ -2,7 +2,6 @@ import type { ServerAddress } from '../connect-string.js';
 import { SessionExpiredError, SessionRefusedError } from '../error.js';
 import type { Client, ZooKeeperLibrary } from './wire.js';
 
-/** Identity of a session, by which another connection resumes it. */
 export interface SessionIdentity {
   readonly id: Buffer;
   readonly password: Buffer;
@@ -21,11 +20,8 @@ export interface ZooKeeperConnectionSettings {
 export type ZnodeEvent = 'deleted' | 'changed' | 'lost';
 
 export interface ClientListener {
-  /** Handles the acceptance of the session by the server. */
   onReady(): void;
-  /** Handles the end of the socket, or a reason to end it. */
   onEnd(reason?: Error): void;
-  /** Handles an error of the socket, which closes next. */
   onError(error: Error): void;
   onEvent(path: string, event: ZnodeEvent): void;
   /** Handles an error code that the library does not know, in the answer to the oldest request. */
@@ -39,9 +35,8 @@ const STATE_AUTHENTICATION_FAILED = -4;
 const NODE_DELETED = 2;
 
 /**
- * Creates a client of the library that makes one connection to one server, and throws nothing where no caller can catch
- * it. It keeps nothing of an earlier client, and registers no watch again. The library's choice of servers, its events
- * and its retries are replaced.
+ * Creates a client of the library that makes one connection only, and throws nothing where no caller can catch it.
+ * Replaces the library's choice of servers, its events and its retries.
  */
 export function connectOnce(settings: ZooKeeperConnectionSettings, listener: ClientListener): Client {
   const { library, server, sessionTtlMs, identity, auth } = settings;
@@ -71,7 +66,7 @@ function onState(state: number, listener: ClientListener): void {
     listener.onEnd(new SessionRefusedError('the server refused to authenticate us'));
 }
 
-/** Replaces the handlers of the socket, which the library looks up when it creates a socket. */
+/** Must be called before `connect`: the library looks up these handlers when it creates a socket. */
 function replaceSocketHandlers({ connectionManager: manager }: Client, listener: ClientListener): void {
   const onError = manager.onSocketError.bind(manager);
   manager.onSocketError = (error) => {

@@ -9,7 +9,6 @@ export interface ZnodeStat {
   readonly ephemeralOwner: Buffer;
 }
 
-/** Content of an answer, which has some of these fields. */
 export interface Payload {
   readonly data?: Buffer;
   readonly stat: ZnodeStat;
@@ -21,7 +20,6 @@ export interface WatchEvent {
   readonly path: string;
 }
 
-/** Codec of the client library. */
 export interface JuteLibrary {
   readonly protocol: Readonly<Record<string, new (...fields: readonly unknown[]) => object>>;
   readonly data: Readonly<Record<string, new (...fields: readonly unknown[]) => object>>;
@@ -34,7 +32,6 @@ export interface JuteRequest {
 
 type Callback = (error: { readonly code: number } | null, answer: { readonly payload: Payload }) => void;
 
-/** Inner part of the client library, which has the socket. */
 export interface ConnectionManager {
   readonly socket: Socket;
   readonly connectTimeoutHandler: NodeJS.Timeout | null;
@@ -82,8 +79,8 @@ interface Operation {
 }
 
 /**
- * Operations by name. The library has no `create2`, `createContainer` and `sync`. The answer to the first one, a path
- * and a stat, has the form of the answer to `getData`. The answer to `sync` is not needed, like that to `delete`.
+ * Operations by name. The library lacks `create2`, `createContainer` and `sync`, which borrow the `clientType` of
+ * another operation. Answers to `create2` have the form of those to `getData`; those to `sync` are not needed.
  */
 const OPERATIONS = {
   create: { serverType: 15, clientType: 4, record: 'CreateRequest', needsLeader: true },
@@ -99,7 +96,6 @@ const OPERATIONS = {
 
 export type OperationName = keyof typeof OPERATIONS;
 
-/** Returns whether the leader takes part in the answer to an operation. */
 export function isAnsweredByLeader(name: OperationName): boolean {
   return OPERATIONS[name].needsLeader;
 }
@@ -115,21 +111,19 @@ export interface RequestFields {
   readonly path?: string;
   readonly data?: Buffer;
   readonly acl?: readonly AclEntry[];
-  /** Kind of the znode, for `create`. */
   readonly flags?: number;
   /** Version for `delete` and `write`; -1 for any. */
   readonly version?: number;
   readonly watch?: boolean;
 }
 
-/** Library node-zookeeper-client, which makes connections, and its codec, which encodes requests. */
 export class ZooKeeperLibrary {
   private constructor(
     readonly client: ClientLibrary,
     private readonly jute: JuteLibrary,
   ) {}
 
-  /** Imports the library. @throws LockConfigurationError when it is not installed, or cannot be loaded */
+  /** @throws LockConfigurationError when the library is not installed, or cannot be loaded */
   static async load(): Promise<ZooKeeperLibrary> {
     const load = async (): Promise<ZooKeeperLibrary> => {
       const { default: client } = await import('node-zookeeper-client');
@@ -142,8 +136,8 @@ export class ZooKeeperLibrary {
 
   createRequest(name: OperationName, { acl, ...fields }: RequestFields): JuteRequest {
     const { serverType, clientType, record }: Operation = OPERATIONS[name];
-    const header = Object.assign(new (this.#recordClass('protocol', 'RequestHeader'))(), { type: clientType });
-    const payload = record === null ? null : Object.assign(new (this.#recordClass('protocol', record))(), fields);
+    const header = Object.assign(new (this.#getRecordClass('protocol', 'RequestHeader'))(), { type: clientType });
+    const payload = record === null ? null : Object.assign(new (this.#getRecordClass('protocol', record))(), fields);
     if (payload && acl) Object.assign(payload, { acl: this.#encodeAcl(acl) });
     const request = new this.jute.Request(header, payload);
     const encode = request.toBuffer.bind(request);
@@ -157,11 +151,11 @@ export class ZooKeeperLibrary {
   }
 
   #encodeAcl(entries: readonly AclEntry[]): readonly object[] {
-    const [Acl, Id] = [this.#recordClass('data', 'ACL'), this.#recordClass('data', 'Id')];
+    const [Acl, Id] = [this.#getRecordClass('data', 'ACL'), this.#getRecordClass('data', 'Id')];
     return entries.map(({ scheme, id, permissions }) => new Acl(permissions, new Id(scheme, id)));
   }
 
-  #recordClass(group: 'data' | 'protocol', name: string): new (...fields: readonly unknown[]) => object {
+  #getRecordClass(group: 'data' | 'protocol', name: string): new (...fields: readonly unknown[]) => object {
     const RecordClass = this.jute[group][name];
     if (!RecordClass)
       throw new LockConfigurationError(`this node-zookeeper-client knows no ${name}: use 1.1.3`, 'client');
