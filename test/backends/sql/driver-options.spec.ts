@@ -98,6 +98,18 @@ for (const name of wantedOf(['postgres'])) {
       await expect(untrusted).resolves.toMatchObject({ message: expect.stringMatching(/self-signed certificate/u) });
     });
 
+    it('a search path leads to the table of one schema: the same key of two is two locks', async () => {
+      for (const strategy of ['lease', 'row', 'session'] as const) {
+        const held = ['first', 'second'].map(async (schema) => {
+          await ask(`create schema if not exists ${schema}`);
+          const service = open({ url: server.url, connection: { options: `-c search_path=${schema}` }, strategy });
+          return service.acquire('of both', { waitMs: 0 });
+        });
+        for (const lock of await Promise.all(held)) expect(lock.isHeld).toBe(true);
+        for (const lock of await Promise.all(held)) await lock.release();
+      }
+    });
+
     it('parsers of types may keep every text, as those that an application sets for all its clients', async () => {
       const types = { getTypeParser: () => (text: string) => text };
       for (const strategy of ['lease', 'row', 'session'] as const) {

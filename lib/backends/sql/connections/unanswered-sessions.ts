@@ -36,10 +36,6 @@ export class UnansweredSessions {
       if (this.#sessionsByKey.size > MAX_KEYS) this.#sessionsByKey.delete(oldestKey);
   }
 
-  has(key: string): boolean {
-    return this.#sessionsByKey.has(key);
-  }
-
   /**
    * Forgets the sessions of the key once none of them carries out a statement any more.
    * @throws TimeoutError when one of the sessions still carries out its statement

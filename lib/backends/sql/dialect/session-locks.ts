@@ -18,9 +18,9 @@ export interface SessionLocks {
   readSession(query: Query): Promise<{ readonly id: string; readonly isReadOnly: boolean }>;
   toLockName(scope: string, key: string): string;
   /**
-   * Takes the lock and the owner lock, if both are free. Resolves to one row: `locked` tells whether this session has
-   * the lock now, `metadata` and `since` describe the last holder. Where the server `is_read_only`, the lock is
-   * worthless and the session must end.
+   * Takes the lock, and then the owner lock. Resolves to one row: `locked` is 1 with both locks, 0 with none, and -1 with
+   * the lock alone, which must be freed. `metadata` and `since` describe the last holder. Where the server `is_read_only`,
+   * the lock is worthless and the session must end.
    */
   tryLock(query: Query, table: string, names: LockNames, keyColumnValue: unknown): ReturnType<Query>;
   /** Frees the owner lock first, then the lock, so that an owner lock never exists without its lock. */
@@ -30,5 +30,8 @@ export interface SessionLocks {
    * after the other, so that a single lock proves nothing.
    */
   findSessionHolding(query: Query, names: LockNames): Promise<string | undefined>;
+  /** Ends another session that has both locks. Resolves to whether there is one; its end may take a moment. */
+  endOtherSessionHolding(query: Query, names: LockNames): Promise<boolean>;
+  /** Returns the statement by which an operator ends a session. */
   terminateSessionSql(sessionId: string): string;
 }

@@ -3,7 +3,8 @@ import { mysqlKeyRow } from './key-row.js';
 import { READ_ONLY_CONDITION } from './read-only.js';
 import { mysqlServerSessions } from './server-sessions.js';
 import { splitTableName } from '../tables/table-name.js';
-import type { SessionLocks } from '../dialect/session-locks.js';
+import type { Query } from '../connections/query.js';
+import type { LockNames, SessionLocks } from '../dialect/session-locks.js';
 import { getUserLockName } from '../tables/session-lock-name.js';
 
 /**
@@ -32,7 +33,7 @@ export const mysqlSessionLocks: SessionLocks = {
 
   tryLock: (query, table, { lock, ownerLock }, column) =>
     query(
-      `select case get_lock(?, 0) when 1 then get_lock(?, 0) when 0 then 0 end as locked, cast(metadata as char) as metadata,
+      `select case get_lock(?, 0) when 1 then if(get_lock(?, 0) = 1, 1, -1) when 0 then 0 end as locked, cast(metadata as char) as metadata,
          timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since, ${READ_ONLY_CONDITION} as is_read_only
        from (select 1) as once left join ${table} on lock_key = ?`,
       [lock, ownerLock, column],
@@ -42,11 +43,24 @@ export const mysqlSessionLocks: SessionLocks = {
     await query('select release_lock(?), release_lock(?)', [ownerLock, lock]);
   },
 
-  /** Reads the owner lock first: a session that has the other lock after that had not ended by then. */
-  async findSessionHolding(query, { lock, ownerLock }) {
-    const [row] = await query('select is_used_lock(?) as owner_id, is_used_lock(?) as id', [ownerLock, lock]);
-    const [id, ownerId] = [String(row?.['id']), String(row?.['owner_id'])];
-    return id === ownerId && id !== 'null' ? id : undefined;
+  async findSessionHolding(query, names) {
+    return (await readSessions(query, names)).holderId;
+  },
+  async endOtherSessionHolding(query, names) {
+    const { holderId, ownId } = await readSessions(query, names);
+    if (holderId === undefined || holderId === ownId) return false;
+    await query(`kill ${holderId}`, []);
+    return true;
   },
   terminateSessionSql: (id) => `kill ${id}`,
 };
+
+/** Reads the owner lock first: a session that has the lock after that had not ended by then. */
+async function readSessions(query: Query, { lock, ownerLock }: LockNames) {
+  const [row] = await query(
+    'select is_used_lock(?) as owner_lock_id, is_used_lock(?) as lock_id, connection_id() as own_id',
+    [ownerLock, lock],
+  );
+  const [ownerLockId, lockId] = [String(row?.['owner_lock_id']), String(row?.['lock_id'])];
+  return { holderId: ownerLockId === lockId && lockId !== 'null' ? lockId : undefined, ownId: String(row?.['own_id']) };
+}

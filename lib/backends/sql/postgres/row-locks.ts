@@ -1,4 +1,4 @@
-import { postgresSessionLocks } from './session-locks.js';
+import { selectSessionWithBothSql } from './advisory-locks.js';
 import { getAdvisoryLockId } from '../tables/session-lock-name.js';
 import { postgresKeyRow } from './key-row.js';
 import { isTrue } from '../connections/query.js';
@@ -13,6 +13,8 @@ import type { LockNames } from '../dialect/session-locks.js';
 
 /** The id of the handshake would be that of a pooler which lends sessions for transactions. */
 const SESSION_ID_SQL = 'pg_backend_pid()::text as session_id';
+
+const SELECT_HOLDER_SQL = selectSessionWithBothSql(addTableSql('$1', '$3'), addTableSql('$2', '$3'));
 
 /** Lifts the limit by which PostgreSQL 17 ends a transaction for its age. Earlier versions lack the setting. */
 const NO_AGE_LIMIT_SQL = `select set_config('transaction_timeout', '0', true) where current_setting('transaction_timeout', true) is not null`;
@@ -29,8 +31,9 @@ export const postgresRowLocks: RowLocks = {
    */
   async createRow(query, table, key) {
     await query('set local lock_timeout = 1', []);
+    const lockSql = addTableSql(`'${getAdvisoryLockId('make', key)}'`, quoteText(table));
     const [row] = await query(
-      `with turn as (select pg_try_advisory_xact_lock(${getAdvisoryLockId(`make\0${table}`, key)}) as is_ours),
+      `with turn as (select pg_try_advisory_xact_lock(${lockSql}) as is_ours),
          made as (
            insert into ${table} (lock_key, token, expires_at, acquired_at) select $1, 0, ${NOW}, ${NOW} from turn
            where is_ours on conflict (lock_key) do nothing
@@ -67,16 +70,20 @@ export const postgresRowLocks: RowLocks = {
 
   async recordHolder(query, table, ownedKey, metadata) {
     const token = await postgresKeyRow.raise(query, table, ownedKey.key, metadata);
-    const locksSql = Object.values(getHolderLocks(table, ownedKey)).map((id) => `pg_advisory_xact_lock(${id})`);
-    await query(`select ${locksSql.join(', ')}; savepoint ${SAVEPOINT}`, []);
+    const { lock, ownerLock } = getHolderLocks(ownedKey);
+    const lockSql = (id: string): string => `pg_advisory_xact_lock(${addTableSql(`'${id}'`, quoteText(table))})`;
+    await query(`select ${lockSql(lock)}, ${lockSql(ownerLock)}; savepoint ${SAVEPOINT}`, []);
     return token;
   },
   async undoWrites(query) {
     await query(`rollback to savepoint ${SAVEPOINT}; commit`, []);
   },
 
-  isHeldBy: async (query, table, ownedKey) =>
-    (await postgresSessionLocks.findSessionHolding(query, getHolderLocks(table, ownedKey))) !== undefined,
+  async isHeldBy(query, table, ownedKey) {
+    const { lock, ownerLock } = getHolderLocks(ownedKey);
+    const sessions = await query(SELECT_HOLDER_SQL, [lock, ownerLock, table]);
+    return sessions.length > 0;
+  },
 
   heldCodes: /^55P03$/u,
   busyCodes: /^(40001|40P01)$/u,
@@ -98,11 +105,16 @@ function waitForRowSql(table: string): string {
 }
 
 /**
- * Returns advisory locks that show the holder to other sessions, which cannot see who has locked a row. The server
- * frees the row of a dead holder a moment before these locks. The next holder therefore waits for the `lock` of the
+ * Returns the ids of advisory locks that show the holder to other sessions, which cannot see who has locked a row. The
+ * server frees the row of a dead holder a moment before these locks. The next holder therefore waits for the `lock` of the
  * key, and the session that has both locks is the holder.
  */
-function getHolderLocks(table: string, { key, owner }: OwnedKey): LockNames {
-  const toId = (scope: string): string => String(getAdvisoryLockId(`row\0${table}\0${scope}`, key));
+function getHolderLocks({ key, owner }: OwnedKey): LockNames {
+  const toId = (scope: string): string => String(getAdvisoryLockId(`row\0${scope}`, key));
   return { lock: toId(''), ownerLock: toId(owner) };
+}
+
+/** Returns an id of its own for each table, also where several schemas have tables of one name. */
+function addTableSql(idSql: string, tableNameSql: string): string {
+  return `(${idSql}::bigint # to_regclass(${tableNameSql})::oid::bigint)`;
 }

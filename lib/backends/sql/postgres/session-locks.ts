@@ -1,9 +1,12 @@
 import { isTrue } from '../connections/query.js';
+import { selectSessionWithBothSql } from './advisory-locks.js';
 import { postgresKeyRow } from './key-row.js';
 import { READ_ONLY_CONDITION } from './read-only.js';
 import { postgresServerSessions } from './server-sessions.js';
 import type { SessionLocks } from '../dialect/session-locks.js';
 import { getAdvisoryLockId } from '../tables/session-lock-name.js';
+
+const SELECT_SESSION_SQL = selectSessionWithBothSql('$1::bigint', '$2::bigint');
 
 /** Locks by advisory locks, which belong to one database. Needs `idle_session_timeout` of PostgreSQL 14. */
 export const postgresSessionLocks: SessionLocks = {
@@ -31,7 +34,7 @@ export const postgresSessionLocks: SessionLocks = {
 
   tryLock: (query, table, { lock, ownerLock }, column) =>
     query(
-      `select case when pg_try_advisory_lock($1::bigint) then pg_try_advisory_lock($3::bigint) else false end::int as locked, metadata,
+      `select case when pg_try_advisory_lock($1::bigint) then case when pg_try_advisory_lock($3::bigint) then 1 else -1 end else 0 end as locked, metadata,
          (extract(epoch from acquired_at) * 1000)::text as since, ${READ_ONLY_CONDITION} as is_read_only
        from (select) as once left join ${table} on lock_key = $2`,
       [lock, column, ownerLock],
@@ -41,16 +44,16 @@ export const postgresSessionLocks: SessionLocks = {
     await query('select pg_advisory_unlock($1::bigint), pg_advisory_unlock($2::bigint)', [ownerLock, lock]);
   },
 
-  /** Reads both locks at once, because `pg_locks` shows all locks of one moment. */
   async findSessionHolding(query, { lock, ownerLock }) {
-    const [session] = await query(
-      `select pid from pg_locks where locktype = 'advisory' and objsubid = 1 and granted
-         and database = (select oid from pg_database where datname = current_database())
-         and ((classid::bigint << 32) | objid::bigint) in ($1::bigint, $2::bigint)
-       group by pid having count(*) = 2`,
+    const [session] = await query(SELECT_SESSION_SQL, [lock, ownerLock]);
+    return session && String(session['pid']);
+  },
+  async endOtherSessionHolding(query, { lock, ownerLock }) {
+    const sessions = await query(
+      `select pg_terminate_backend(pid) from (${SELECT_SESSION_SQL}) as session where pid <> pg_backend_pid()`,
       [lock, ownerLock],
     );
-    return session && String(session['pid']);
+    return sessions.length > 0;
   },
   terminateSessionSql: (id) => `select pg_terminate_backend(${id})`,
 };

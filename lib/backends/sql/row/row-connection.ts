@@ -21,6 +21,7 @@ export class RowConnection {
   client: unknown;
   #transaction: DriverTransaction | undefined;
   #lastAnswer: Promise<unknown> = Promise.resolve();
+  #isDestroyed = false;
   /** A connection that was used before may have ended since, unnoticed. */
   wasUsedBefore = false;
   /**
@@ -86,8 +87,9 @@ export class RowConnection {
 
   destroy(): void {
     this.#sockets.destroy();
-    if (this.ended.aborted) return;
     this.#endController.abort();
+    if (this.#isDestroyed) return;
+    this.#isDestroyed = true;
     this.#connection.end().catch(() => undefined);
   }
 

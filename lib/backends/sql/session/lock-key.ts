@@ -21,6 +21,11 @@ export async function lockKey(
     if (isTrue(answer?.['is_read_only'])) throw createSwitchOverError();
     const lockResult = String(Number(answer?.['locked'] ?? Number.NaN));
     if (lockResult === '0') return { ...parseRefusal(answer), acquired: false, retryAfterMs: null };
+    if (lockResult === '-1') {
+      // A session that the server is ending has freed the first of its two locks.
+      await locks.unlock(query, names);
+      return { acquired: false, retryAfterMs: 0 };
+    }
     if (lockResult !== '1') throw new DatabaseError('the server could not lock', undefined);
     const fencingToken = await raiseToken(locks.keyRow, query, table, key, metadata, owner);
     return { acquired: true, fencingToken, ttlMs, revoked: session.ended };

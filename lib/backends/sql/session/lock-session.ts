@@ -1,9 +1,10 @@
 import { setMaxListeners } from 'node:events';
-import { LockConfigurationError, pause, systemClock } from '../../../core/index.js';
+import { type Deadline, LockConfigurationError, pause, systemClock } from '../../../core/index.js';
 import { type DatabaseError, isConnectionGone, createSwitchOverError } from '../connections/database-error.js';
 import { OwnConnection } from '../connections/own-connection.js';
 import type { Query } from '../connections/query.js';
 import type { SqlDatabase } from '../connections/sql-database.js';
+import { TimeoutError } from '../connections/timeout.js';
 import type { LockNames, SessionLocks } from '../dialect/session-locks.js';
 
 const END_CHECK_MS = 5;
@@ -64,14 +65,19 @@ export class LockSession {
   }
 
   /**
-   * Ends a lost session of this process that has the key, and waits for its end. Resolves to false if there is none.
+   * Ends a lost session that has the key for an owner of this process, and waits for its end. Resolves to false if there is
+   * none.
+   * @throws TimeoutError when the session has not ended by the deadline
    */
-  async endSessionHolding(key: string, owner: string): Promise<boolean> {
-    const id = await this.findSessionHolding(key, owner);
-    if (id === undefined || id === this.#id) return false;
-    await this.query(this.settings.locks.terminateSessionSql(id), []);
-    while ((await this.findSessionHolding(key, owner)) === id) await pause(systemClock, END_CHECK_MS);
-    return true;
+  async endLostSessionHolding(key: string, owner: string, deadline: Deadline): Promise<boolean> {
+    const names = this.getLockNames(key, owner);
+    let hasFound = false;
+    while (await this.settings.locks.endOtherSessionHolding(this.query, names)) {
+      if (deadline.passed) throw new TimeoutError('the database did not end a lost session that has the key');
+      hasFound = true;
+      await pause(systemClock, END_CHECK_MS);
+    }
+    return hasFound;
   }
 
   /** Newer drivers do not queue statements themselves. */

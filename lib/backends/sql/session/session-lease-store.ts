@@ -11,12 +11,14 @@ import {
 import { DatabaseError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
 import type { Query } from '../connections/query.js';
+import type { OwnedKey } from '../dialect/lease-statements.js';
 import { parseState } from '../dialect/refusal.js';
 import { TimeoutError, settleByDeadline } from '../connections/timeout.js';
 import { UnansweredSessions } from '../connections/unanswered-sessions.js';
 import { CurrentSession } from './current-session.js';
 import { lockKey } from './lock-key.js';
 import type { LockSession, SessionSettings } from './lock-session.js';
+import { UnansweredGrants } from './unanswered-grants.js';
 
 /** The one owner in this process that has or requests a key: the server would grant the lock to its session again. */
 interface KeyReservation {
@@ -38,6 +40,7 @@ export class SessionLeaseStore implements LeaseStore {
   readonly #reservations = new Map<string, KeyReservation>();
   readonly #currentSession: CurrentSession;
   readonly #unansweredSessions: UnansweredSessions;
+  readonly #unansweredGrants = new UnansweredGrants();
   readonly health = new DatabaseHealth(() => this.start());
 
   constructor(
@@ -62,11 +65,14 @@ export class SessionLeaseStore implements LeaseStore {
     asker?: Asker,
   ): Promise<LeaseAttempt> {
     let isFromDatabase = true;
+    let wasSent = false;
     const attempt = async (): Promise<LeaseAttempt> => {
       isFromDatabase = true;
       const session = await this.#getSession();
       // A caller that gave up meanwhile found no reservation to release, and would leave this lock behind.
-      if (asker?.onSend() === false) throw new NotSentError();
+      if (asker?.onSend() === false)
+        throw wasSent ? new TimeoutError('the database gave no answer') : new NotSentError();
+      wasSent = true;
       const reservation = this.#reservations.get(key);
       if (reservation && reservation.owner !== owner) {
         if (!reservation.isAcquired && reservation.answerDeadline.passed)
@@ -96,8 +102,8 @@ export class SessionLeaseStore implements LeaseStore {
     const reservation = this.#reservations.get(key);
     if (reservation?.owner !== owner) {
       // Without a statement, health has nothing to report.
-      if (!this.#unansweredSessions.has(key)) return false;
-      return this.#reportInTime(() => this.#endUnansweredSession(key, owner));
+      if (!this.#unansweredGrants.has(key)) return false;
+      return this.#reportInTime(async () => this.#takeBack(await this.#getSession(), key));
     }
     const { acquired } = await this.#runInTime(() => reservation.attempt.catch(() => ({ acquired: false })));
     if (!acquired || this.#reservations.get(key) !== reservation) return false;
@@ -144,15 +150,16 @@ export class SessionLeaseStore implements LeaseStore {
     await this.#currentSession.close();
   }
 
-  /**
-   * Ends a lost session of this process that has the key: its grant was never answered, so nobody relies on it.
-   * Resolves to false without such a session, and when the server refuses to end it.
-   */
-  async #endUnansweredSession(key: string, owner: string): Promise<boolean> {
-    if (!this.#unansweredSessions.has(key)) return false;
+  async #lockOrTakeBack(session: LockSession, ownedKey: OwnedKey, metadata: HolderMetadata): Promise<LeaseAttempt> {
+    const attempt = await lockKey(this.settings, session, ownedKey, metadata);
+    if (attempt.acquired || !(await this.#takeBack(session, ownedKey.key))) return attempt;
+    return lockKey(this.settings, session, ownedKey, metadata);
+  }
+
+  /** Frees a key that the server granted to a lost session of this process. Resolves to whether there was such a grant. */
+  async #takeBack(session: LockSession, key: string): Promise<boolean> {
     await this.#unansweredSessions.assertNoSessionWorking(key);
-    const session = await this.#getSession();
-    return session.endSessionHolding(key, owner).catch(() => false);
+    return this.#unansweredGrants.has(key) && this.#unansweredGrants.takeBack(session, key, this.requestTimeoutMs);
   }
 
   /** Returns whether the session has ended, so that a new one may help. */
@@ -172,17 +179,14 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   async #reserveKey(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    const attempt = lockKey(this.settings, session, { key, owner }, metadata);
+    const attempt = this.#lockOrTakeBack(session, { key, owner }, metadata);
     const answerDeadline = Deadline.after(this.requestTimeoutMs);
     const reservation: KeyReservation = { owner, metadata, session, attempt, answerDeadline, isAcquired: false };
     this.#reservations.set(key, reservation);
     try {
       const { acquired } = await attempt;
       reservation.isAcquired = acquired;
-      if (!acquired) {
-        this.#removeReservation(key, reservation);
-        if (await this.#endUnansweredSession(key, owner)) return await this.#reserveKey(session, key, owner, metadata);
-      }
+      if (!acquired) this.#removeReservation(key, reservation);
       return await attempt;
     } catch (error) {
       this.#removeReservation(key, reservation);
@@ -212,8 +216,10 @@ export class SessionLeaseStore implements LeaseStore {
       if (reservation.session !== session) continue;
       this.#reservations.delete(key);
       if (reservation.isAcquired) lostLockCount += 1;
-      else
+      else {
+        this.#unansweredGrants.remember(key, reservation.owner);
         this.#unansweredSessions.rememberSession(key, this.settings.locks.serverSessions.handshakeId(session.client));
+      }
     }
     const { reason } = session.ended;
     const message = reason instanceof DatabaseError ? reason.message : 'the connection with the locks was lost';

@@ -8,23 +8,23 @@ import { NOW_MILLISECONDS } from './clock.js';
 const REAPED_SLICE_SIZE = 2_000;
 
 const CLOCK_TICK_MS = 1;
-/** A clock that has not passed a token after this many ticks was set back. */
+/** Tokens are clock times. A clock that is still behind a token after this many ticks was set back. */
 const MAX_CLOCK_TICKS = 3;
 
 export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
   const { table, updatedAt, existingTable, ...columnNames } = columns;
   const isOwnRowSql = `${columnNames.key} = ? and ${columnNames.owner} = ?`;
-  const { nowSql, sinceSql, isOverSql } = existingTable
-    ? createExistingTableSql(columns, existingTable.abandonedAfterMs)
-    : createOwnTableSql(columns);
+  const { updatedAtNowSql, heldSinceSql, isOverSql } = existingTable
+    ? existingTableExpressions(columns, existingTable.abandonedAfterMs)
+    : ownTableExpressions(columns);
   const updatedAtColumns = updatedAt === undefined ? [] : [updatedAt];
   let lastReapedKey = '';
   return {
-    /** Does not insert a held key: each conflicting insert may use up a number of the table's counter. */
+    /** Inserts no held key, because each insert that conflicts may use up an autoincrement id. */
     async tryAcquire(query, { key, owner, ttlMs, metadata }) {
       const [granted] = await query(
         `insert into ${table} as held (${listColumnNames(columns)})
-         select ?, ?, ${NOW_MILLISECONDS} * 1000, ${NOW_MILLISECONDS} + ?, ? ${updatedAtColumns.map(() => `, ${nowSql}`).join('')}
+         select ?, ?, ${NOW_MILLISECONDS} * 1000, ${NOW_MILLISECONDS} + ?, ? ${updatedAtColumns.map(() => `, ${updatedAtNowSql}`).join('')}
          where not exists (select 1 from ${table} as other where ${columnNames.key} = ? and not (other.${columnNames.owner} = ? or ${isOverSql('other')}))
          on conflict (${columnNames.key}) do update set
            ${columnNames.token} = case when held.${columnNames.owner} = excluded.${columnNames.owner} and held.${columnNames.expiresAt} > ${NOW_MILLISECONDS} then held.${columnNames.token} else max(coalesce(held.${columnNames.token}, 0) + 1, excluded.${columnNames.token}) end,
@@ -37,7 +37,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
       if (typeof token === 'string') return { acquired: true, fencingToken: BigInt(token) };
       const [row] = await query(
         `select ${columnNames.metadata} as metadata, iif(${columnNames.expiresAt} is null, ${columnNames.owner}, null) as legacy_owner,
-           max(${columnNames.expiresAt} - ${NOW_MILLISECONDS}, 0) as remaining, ${sinceSql} as since
+           max(${columnNames.expiresAt} - ${NOW_MILLISECONDS}, 0) as remaining, ${heldSinceSql} as since
          from ${table} where ${columnNames.key} = ?`,
         [key],
       );
@@ -45,7 +45,9 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
     },
 
     async renew(query, { key, owner, ttlMs }) {
-      const setUpdatedAtSql = existingTable ? updatedAtColumns.map((column) => `, ${column} = ${nowSql}`).join('') : '';
+      const setUpdatedAtSql = existingTable
+        ? updatedAtColumns.map((column) => `, ${column} = ${updatedAtNowSql}`).join('')
+        : '';
       const renewedRows = await query(
         `update ${table} set ${columnNames.expiresAt} = ${NOW_MILLISECONDS} + ? ${setUpdatedAtSql} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW_MILLISECONDS} returning 1`,
         [ttlMs, key, owner],
@@ -83,7 +85,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
 
     async look(query, key) {
       const [row] = await query(
-        `select ${columnNames.owner} as owner, cast(${columnNames.token} as text) as token, ${columnNames.metadata} as metadata, ${sinceSql} as since,
+        `select ${columnNames.owner} as owner, cast(${columnNames.token} as text) as token, ${columnNames.metadata} as metadata, ${heldSinceSql} as since,
            iif(${columnNames.expiresAt} is null, ${columnNames.owner}, null) as legacy_owner, max(${columnNames.expiresAt} - ${NOW_MILLISECONDS}, 0) as remaining
          from ${table} as held where ${columnNames.key} = ? and not (${isOverSql('held')})`,
         [key],
@@ -120,18 +122,18 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
   };
 }
 
-function createOwnTableSql({ owner, expiresAt }: LeaseColumns) {
+function ownTableExpressions({ owner, expiresAt }: LeaseColumns) {
   const isOverSql = (row: string): string => `${row}.${owner} is null or ${row}.${expiresAt} <= ${NOW_MILLISECONDS}`;
-  return { nowSql: NOW_MILLISECONDS, sinceSql: 'acquired_at', isOverSql };
+  return { updatedAtNowSql: NOW_MILLISECONDS, heldSinceSql: 'acquired_at', isOverSql };
 }
 
-function createExistingTableSql({ expiresAt, updatedAt }: LeaseColumns, abandonedAfterMs: number) {
+function existingTableExpressions({ expiresAt, updatedAt }: LeaseColumns, abandonedAfterMs: number) {
   const isAbandonedSql = (row: string): string =>
     Number.isFinite(abandonedAfterMs) && updatedAt !== undefined
       ? `julianday(${row}.${updatedAt}) < julianday('now') - ${abandonedAfterMs} / 86400000.0`
       : '0';
   const isOverSql = (row: string): string =>
     `coalesce(${row}.${expiresAt} <= ${NOW_MILLISECONDS}, ${isAbandonedSql(row)}, 0)`;
-  const sinceSql = updatedAt === undefined ? 'null' : `(julianday(${updatedAt}) - 2440587.5) * 86400000`;
-  return { nowSql: 'current_timestamp', sinceSql, isOverSql };
+  const heldSinceSql = updatedAt === undefined ? 'null' : `(julianday(${updatedAt}) - 2440587.5) * 86400000`;
+  return { updatedAtNowSql: 'current_timestamp', heldSinceSql, isOverSql };
 }

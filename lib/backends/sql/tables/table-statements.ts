@@ -16,9 +16,9 @@ export interface TableNames {
 }
 
 /**
- * Returns the statements that create the tables of the locks and of the fences, for any migration tool, and on
- * PostgreSQL their schema. Existing tables are left alone.
- * @throws LockConfigurationError for an unknown database, and for what is no table's name
+ * Returns the statements that create the tables of the locks and of the fences, for any migration tool. On PostgreSQL
+ * they also create the tables' schemas. Existing tables are left alone.
+ * @throws LockConfigurationError for an unknown database, or an invalid table name
  */
 export function tableStatements(
   database: keyof typeof DIALECTS,
@@ -32,7 +32,7 @@ export function tableStatements(
       'database',
     );
   }
-  const tableContext = { dialect, schema: undefined };
+  const withoutDefaultSchema = { dialect, schema: undefined };
   const schemas = new Set(
     [lock, fence].filter((name) => name.includes('.')).map((name) => name.split('.', 1)[0] ?? ''),
   );
@@ -40,7 +40,7 @@ export function tableStatements(
     ...(database === 'postgres'
       ? Array.from(schemas, (name) => `create schema if not exists ${dialect.quote(name)}`)
       : []),
-    createTableSql(dialect, quoteTable(tableContext, lock), 'lock'),
-    createTableSql(dialect, quoteTable(tableContext, fence), 'fence'),
+    createTableSql(dialect, quoteTable(withoutDefaultSchema, lock), 'lock'),
+    createTableSql(dialect, quoteTable(withoutDefaultSchema, fence), 'fence'),
   ];
 }
