@@ -3,6 +3,7 @@ import * as core from 'nestjs-distributed-lock/core';
 import { type Scenario, scenarioOf } from './scenario.js';
 import { shortest } from './shortest.js';
 import { simulate } from './simulation.js';
+import { timeLimitOf } from '../support/machine.js';
 
 /** How many worlds are tried, and from which one on: `SIMULATION_SEEDS=100000 npm test -- simulation.spec` takes a third of an hour. */
 const SEEDS = Number(process.env['SIMULATION_SEEDS'] ?? 1_000);
@@ -25,7 +26,7 @@ describe('in a world where all goes wrong that can', () => {
       }
       expect(grants).toBeGreaterThan(SEEDS);
     },
-    120_000 + SEEDS * 60,
+    timeLimitOf(120_000 + SEEDS * 60),
   );
 
   it.each(ONCE_WRONG)('nothing goes wrong in world %i', async (seed) => {
