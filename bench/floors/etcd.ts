@@ -14,7 +14,7 @@ export const ETCD_FLOOR: Contestant = {
       withLock: async (name, work) => {
         const key = `floor/${name}`;
         const value = randomUUID();
-        const take = { when: [{ key, createdAt: 0n }], steps: [{ put: key, value, lease: 0n }] };
+        const take = { when: [{ key, createRevision: 0n }], steps: [{ put: key, value, lease: 0n }] };
         await retryUntilGranted(async () => (await client.transact(take)).succeeded, terms);
         try {
           await work();

@@ -149,8 +149,8 @@ export async function eventually<T>(failureMessage: string, read: () => Promise<
   }
 }
 
-export async function repeatUntil(endMs: number, check: () => Promise<void>): Promise<void> {
-  while (performance.now() < endMs) {
+export async function repeatUntil(deadline: number, check: () => Promise<void>): Promise<void> {
+  while (performance.now() < deadline) {
     await check();
     await pause(systemClock, POLL_MS);
   }

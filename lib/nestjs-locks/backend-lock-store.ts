@@ -167,12 +167,12 @@ function hashOwner(key: string, owner: string): string {
 
 /** @throws LockConfigurationError when `@nestjs/locks` cannot use the store */
 function assertCompatible(store: LeaseStore): asserts store is SearchableStore {
-  const { name, traits: { endsWith = 'ttl', writesUncompared = false } = {} } = store;
+  const { name, traits: { endsWith = 'ttl', writesWithoutOwnerCheck = false } = {} } = store;
   if (endsWith !== 'ttl') {
     const reason = `its locks end with the ${endsWith} of a process, and @nestjs/locks gives each lock a TTL of its own`;
     throw new LockConfigurationError(`${name} cannot be a lock store: ${reason}`, 'backend');
   }
-  if (writesUncompared) {
+  if (writesWithoutOwnerCheck) {
     const reason = 'it compares owners in one step and writes in the next, and @nestjs/locks asks for both in one';
     throw new LockConfigurationError(`${name} cannot be a lock store: ${reason}. Choose another mode`, 'backend');
   }

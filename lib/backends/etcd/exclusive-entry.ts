@@ -1,6 +1,6 @@
 import type { LeaseAttempt } from '../../core/index.js';
 import { QueueEntry, refusalOf, type Wake } from './queue-entry.js';
-import type { Condition, KeyValue, OldestOrYoungestKey } from './transport/messages.js';
+import type { Condition, KeyValue, OldestOrYoungestQuery } from './transport/messages.js';
 
 export class ExclusiveEntry extends QueueEntry {
   /** Creates no entry behind others for a caller that does not wait: such an entry would obstruct later ones. */
@@ -8,12 +8,12 @@ export class ExclusiveEntry extends QueueEntry {
     const { names } = this.context;
     const { lease, sessionKeyRevision } = this.session;
     const [queue, sessionName] = [names.queueRange(this.key), names.sessionName(lease)];
-    const oldest: OldestOrYoungestKey = { ...queue, which: 'oldest' };
-    const emptyQueue: Condition = { ...queue, createdAt: 0n };
-    const { results, revision, succeeded } = await this.transactCreation({
+    const oldest: OldestOrYoungestQuery = { ...queue, which: 'oldest' };
+    const emptyQueue: Condition = { ...queue, createRevision: 0n };
+    const { firstKeys, revision, succeeded } = await this.transactCreation({
       when: [
-        { key: this.name, createdAt: 0n },
-        { key: sessionName, modifiedAt: sessionKeyRevision },
+        { key: this.name, createRevision: 0n },
+        { key: sessionName, modRevision: sessionKeyRevision },
         ...(wake ? [] : [emptyQueue]),
       ],
       steps: [
@@ -25,42 +25,42 @@ export class ExclusiveEntry extends QueueEntry {
       otherwise: [{ get: oldest }, { get: this.name }, { get: sessionName }],
     });
     if (succeeded) {
-      const [oldestEntry, predecessor, , tokenOrigin] = results;
-      this.createdAt = revision;
+      const [oldestEntry, predecessor, , tokenOrigin] = firstKeys;
+      this.createRevision = revision;
       if (oldestEntry && predecessor) return this.#refuseBehind(oldestEntry, predecessor, revision, wake);
       return this.grant(revision, tokenOrigin);
     }
-    const [firstEntry, ownEntry, sessionKey] = results;
+    const [firstEntry, ownEntry, sessionKey] = firstKeys;
     if (ownEntry) {
-      this.createdAt = ownEntry.createdAt;
-      return this.checkPosition(ownEntry.createdAt, wake);
+      this.createRevision = ownEntry.createRevision;
+      return this.checkPosition(ownEntry.createRevision, wake);
     }
     if (firstEntry && !wake) return refusalOf(firstEntry);
-    this.session.sessionKeyRevision = sessionKey?.modifiedAt ?? 0n;
+    this.session.sessionKeyRevision = sessionKey?.modRevision ?? 0n;
     return this.enterQueue(wake);
   }
 
-  protected async checkPosition(createdAt: bigint, wake: Wake): Promise<LeaseAttempt> {
+  protected async checkPosition(createRevision: bigint, wake: Wake): Promise<LeaseAttempt> {
     const { client, names } = this.context;
     const queue = names.queueRange(this.key);
-    const { results, revision } = await client.transact({
+    const { firstKeys, revision } = await client.transact({
       steps: [
         { get: this.name },
         { get: { ...queue, which: 'oldest' } },
-        { get: { ...queue, which: 'youngest', createdUpTo: createdAt - 1n } },
+        { get: { ...queue, which: 'youngest', maxCreateRevision: createRevision - 1n } },
         { get: names.tokenOriginName },
       ],
     });
-    const [ownEntry, firstEntry, predecessor, tokenOrigin] = results;
-    if (ownEntry?.createdAt !== createdAt) {
-      this.createdAt = undefined;
+    const [ownEntry, firstEntry, predecessor, tokenOrigin] = firstKeys;
+    if (ownEntry?.createRevision !== createRevision) {
+      this.createRevision = undefined;
       return this.enterQueue(wake);
     }
     if (firstEntry && predecessor) return this.#refuseBehind(firstEntry, predecessor, revision, wake);
-    return this.grant(createdAt, tokenOrigin);
+    return this.grant(createRevision, tokenOrigin);
   }
 
-  #refuseBehind(firstEntry: KeyValue, { key, createdAt }: KeyValue, revision: bigint, wake: Wake): LeaseAttempt {
-    return this.refuse(firstEntry, { keys: { key }, createdAt }, revision, wake);
+  #refuseBehind(firstEntry: KeyValue, { key, createRevision }: KeyValue, revision: bigint, wake: Wake): LeaseAttempt {
+    return this.refuse(firstEntry, { keys: { key }, createRevision }, revision, wake);
   }
 }

@@ -29,12 +29,12 @@ export async function toFencingToken(
 
 async function storeOrigin(originKey: string, client: EtcdClient): Promise<KeyValue> {
   const nowUs = Math.min(Date.now() * 1_000, MAX_ORIGIN_US);
-  const { results } = await client.transact({
-    when: [{ key: originKey, createdAt: 0n }],
+  const { firstKeys } = await client.transact({
+    when: [{ key: originKey, createRevision: 0n }],
     steps: [{ put: originKey, value: String(nowUs), lease: 0n }, { get: originKey }],
     otherwise: [{ get: originKey }],
   });
-  const origin = results.at(-1);
+  const origin = firstKeys.at(-1);
   if (!origin) throw new Error(`${originKey} could not be made`);
   return origin;
 }

@@ -98,8 +98,8 @@ export class EtcdLeaseStore implements LeaseStore {
   async evict(key: string, owner: string): Promise<boolean> {
     const holderEntry = await readHolderEntry(this.#context, key, owner);
     if (!holderEntry) return false;
-    const { key: name, createdAt } = holderEntry;
-    const deletion = { when: [{ key: name, createdAt }], steps: [{ remove: name }] };
+    const { key: name, createRevision } = holderEntry;
+    const deletion = { when: [{ key: name, createRevision }], steps: [{ remove: name }] };
     return (await this.#context.client.transact(deletion)).succeeded;
   }
 

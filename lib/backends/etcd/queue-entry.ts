@@ -20,7 +20,7 @@ export type Wake = (() => void) | undefined;
 /** Keys to watch: one entry and the revision of its creation, or a range and 0. */
 interface WatchTarget {
   readonly keys: WatchedKeys;
-  readonly createdAt: bigint;
+  readonly createRevision: bigint;
 }
 
 /**
@@ -33,7 +33,7 @@ interface WatchTarget {
  */
 export abstract class QueueEntry {
   protected readonly name: string;
-  protected createdAt: bigint | undefined;
+  protected createRevision: bigint | undefined;
   #isCreationInDoubt = false;
   #wasGranted = false;
   #currentWatch: (WatchTarget & { readonly watch: Watch; readonly sessionEnd: AbortListener }) | undefined;
@@ -49,12 +49,12 @@ export abstract class QueueEntry {
   }
 
   tryAcquire(wake: Wake): Promise<LeaseAttempt> {
-    return this.createdAt === undefined ? this.enterQueue(wake) : this.checkPosition(this.createdAt, wake);
+    return this.createRevision === undefined ? this.enterQueue(wake) : this.checkPosition(this.createRevision, wake);
   }
 
   /** Resolves to true when the owner holds the lock for a whole TTL from this call on. */
   async renew(): Promise<boolean> {
-    return this.createdAt !== undefined && this.session.confirmKey(this.name, this.createdAt);
+    return this.createRevision !== undefined && this.session.confirmKey(this.name, this.createRevision);
   }
 
   async release(): Promise<boolean> {
@@ -67,7 +67,7 @@ export abstract class QueueEntry {
   protected abstract enterQueue(wake: Wake): Promise<LeaseAttempt>;
 
   /** Reads the queue again: any entry may have been deleted meanwhile, even the owner's own. */
-  protected abstract checkPosition(createdAt: bigint, wake: Wake): Promise<LeaseAttempt>;
+  protected abstract checkPosition(createRevision: bigint, wake: Wake): Promise<LeaseAttempt>;
 
   unwatch(): void {
     this.#currentWatch?.watch.end();
@@ -75,19 +75,21 @@ export abstract class QueueEntry {
     this.#currentWatch = undefined;
   }
 
-  protected async grant(createdAt: bigint, tokenOrigin: KeyValue | undefined): Promise<LeaseAttempt> {
+  protected async grant(createRevision: bigint, tokenOrigin: KeyValue | undefined): Promise<LeaseAttempt> {
     const { client, names } = this.context;
-    const fencingToken = await toFencingToken(createdAt, tokenOrigin, names.tokenOriginName, client);
+    const fencingToken = await toFencingToken(createRevision, tokenOrigin, names.tokenOriginName, client);
     const { ttlMs, heartbeatSentAt: sentAt, endSignal: revoked } = this.session;
     this.#wasGranted = true;
     return { acquired: true, fencingToken, ttlMs, sentAt, revoked };
   }
 
   protected refuse(firstEntry: KeyValue, target: WatchTarget, revision: bigint, wake: Wake): LeaseAttempt {
-    const { keys, createdAt } = target;
+    const { keys, createRevision } = target;
     const currentWatch = this.#currentWatch;
     const isWatched =
-      currentWatch?.createdAt === createdAt && currentWatch.keys.key === keys.key && currentWatch.watch.isCurrent();
+      currentWatch?.createRevision === createRevision &&
+      currentWatch.keys.key === keys.key &&
+      currentWatch.watch.isCurrent();
     if (!wake || !isWatched) this.unwatch();
     if (wake && !isWatched) {
       const watch = this.context.watch.watchDeletion(keys, revision + 1n, wake);
@@ -107,10 +109,10 @@ export abstract class QueueEntry {
   }
 
   async #delete(): Promise<boolean> {
-    const [{ client }, createdAt] = [this.context, this.createdAt];
+    const [{ client }, createRevision] = [this.context, this.createRevision];
     const isDeleted =
-      createdAt !== undefined &&
-      (await client.transact({ when: [{ key: this.name, createdAt }], steps: [{ remove: this.name }] })).succeeded;
+      createRevision !== undefined &&
+      (await client.transact({ when: [{ key: this.name, createRevision }], steps: [{ remove: this.name }] })).succeeded;
     this.session.freeName(this.name);
     return isDeleted;
   }

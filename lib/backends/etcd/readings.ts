@@ -30,7 +30,7 @@ export async function readState({ client, names }: QueueAccess, key: string): Pr
     .filter((_, index) => isHolderAtIndex[index])
     .map((entry) => ({
       ...describeOwner(entry),
-      ...(tokenOrigin === undefined ? {} : { fencingToken: tokenOrigin + entry.createdAt }),
+      ...(tokenOrigin === undefined ? {} : { fencingToken: tokenOrigin + entry.createRevision }),
     }));
   const [holder] = holders;
   return { ...(holder ? { holder } : {}), ...(holders.length > 1 ? { holders } : {}), waiters };
@@ -44,8 +44,8 @@ export async function readHolderEntry(
   const queue = names.queueRange(key);
   const isOwnersEntry = ({ value }: KeyValue): boolean => value.startsWith(`${valuePrefix(owner)},`);
   if (isExclusive(owner)) {
-    const { results } = await client.transact({ steps: [{ get: { ...queue, which: 'oldest' } }] });
-    return results.find((entry) => entry !== undefined && isOwnersEntry(entry));
+    const { firstKeys } = await client.transact({ steps: [{ get: { ...queue, which: 'oldest' } }] });
+    return firstKeys.find((entry) => entry !== undefined && isOwnersEntry(entry));
   }
   const [entries = []] = await client.list({ ...queue, by: 'age' });
   const isHolderAtIndex = getHolderFlags(entries);
@@ -63,11 +63,11 @@ export function valuePrefix(owner: string): string {
 export async function* listKeys({ client, names }: QueueAccess, prefix: string): AsyncGenerator<readonly string[]> {
   let { key: start, end } = names.rangeOfPrefix(prefix);
   for (;;) {
-    const [results = []] = await client.list({ key: start, end, limit: NAMES_PER_PAGE, by: 'name' });
-    const keys = new Set(results.flatMap(({ key: name }) => names.parseKey(name) ?? []));
+    const [entries = []] = await client.list({ key: start, end, limit: NAMES_PER_PAGE, by: 'name' });
+    const keys = new Set(entries.flatMap(({ key: name }) => names.parseKey(name) ?? []));
     yield [...keys];
-    const lastEntry = results.at(-1);
-    if (!lastEntry || results.length < NAMES_PER_PAGE) return;
+    const lastEntry = entries.at(-1);
+    if (!lastEntry || entries.length < NAMES_PER_PAGE) return;
     const lastKey = names.parseKey(lastEntry.key);
     start = lastKey === undefined ? `${lastEntry.key}\0` : names.queueRange(lastKey).end;
   }

@@ -11,7 +11,7 @@ const MAX_CONCURRENT_READINGS = 8;
 
 interface KeyCheck {
   readonly name: string;
-  readonly createdAt: bigint;
+  readonly createRevision: bigint;
   readonly resolve: (exists: boolean) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -103,9 +103,9 @@ export class EtcdSession {
   /**
    * Returns whether the key created at this revision still exists, in a session with its whole TTL from this call on.
    */
-  confirmKey(name: string, createdAt: bigint): Promise<boolean> {
+  confirmKey(name: string, createRevision: bigint): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      this.#keyChecks.push({ name, createdAt, resolve, reject });
+      this.#keyChecks.push({ name, createRevision, resolve, reject });
       if (this.#keyChecks.length === 1) queueMicrotask(() => void this.#sendHeartbeat());
     });
   }
@@ -128,8 +128,8 @@ export class EtcdSession {
       await this.#keepAlive(reading.term);
       this.heartbeatSentAt = sentAt;
       this.#scheduleHeartbeat(sentAt + this.ttlMs / 3 - this.clock.now());
-      for (const { name, createdAt, resolve } of keyChecks)
-        resolve(!this.endSignal.aborted && reading.revisions.get(name) === createdAt);
+      for (const { name, createRevision, resolve } of keyChecks)
+        resolve(!this.endSignal.aborted && reading.revisions.get(name) === createRevision);
     } catch (error) {
       this.#scheduleHeartbeat(this.ttlMs / 20);
       for (const { reject } of keyChecks) reject(error);
@@ -155,8 +155,8 @@ export class EtcdSession {
     }
     const outcomes = await Promise.all(readings);
     const revisions = new Map<string, bigint>();
-    for (const entry of outcomes.flatMap(({ results }) => results))
-      if (entry) revisions.set(entry.key, entry.createdAt);
+    for (const entry of outcomes.flatMap(({ firstKeys }) => firstKeys))
+      if (entry) revisions.set(entry.key, entry.createRevision);
     return { term: outcomes.map(({ term }) => term).reduce((a, b) => (a > b ? a : b)), revisions };
   }
 

@@ -7,7 +7,7 @@ import {
   obstacleOf,
 } from '../../core/index.js';
 import { QueueEntry, refusalOf, type Wake } from './queue-entry.js';
-import type { Condition, KeyRange, KeyValue, OldestOrYoungestKey } from './transport/messages.js';
+import type { Condition, KeyRange, KeyValue, OldestOrYoungestQuery } from './transport/messages.js';
 
 const claimOfEntry = ({ key }: KeyValue): Claim => claimOfOwner(key);
 
@@ -18,23 +18,23 @@ export class ShareEntry extends QueueEntry {
     return this.#enterQueue(wake, wake !== undefined);
   }
 
-  protected async checkPosition(createdAt: bigint, wake: Wake): Promise<LeaseAttempt> {
+  protected async checkPosition(createRevision: bigint, wake: Wake): Promise<LeaseAttempt> {
     const { client, names } = this.context;
-    const { results, revision, ranges } = await client.transact({
+    const { firstKeys, revision, readKeysByStep } = await client.transact({
       steps: [{ get: this.#oldestKey }, { list: this.#queueRange }, { get: names.tokenOriginName }],
     });
-    const [firstEntry, , tokenOrigin] = results;
-    const [, entries = []] = ranges();
-    const index = entries.findIndex((entry) => entry.key === this.name && entry.createdAt === createdAt);
+    const [firstEntry, , tokenOrigin] = firstKeys;
+    const [, entries = []] = readKeysByStep();
+    const index = entries.findIndex((entry) => entry.key === this.name && entry.createRevision === createRevision);
     if (!firstEntry || index < 0) {
-      this.createdAt = undefined;
+      this.createRevision = undefined;
       return this.enterQueue(wake);
     }
     const olderEntries = entries.slice(0, index);
     const obstacle = this.#findObstacle(olderEntries);
     if (obstacle) return this.#refuseBehind(firstEntry, olderEntries, obstacle, revision, wake);
-    this.#notifyWaiters(createdAt, entries.slice(index + 1));
-    return this.grant(createdAt, tokenOrigin);
+    this.#notifyWaiters(createRevision, entries.slice(index + 1));
+    return this.grant(createRevision, tokenOrigin);
   }
 
   /**
@@ -45,37 +45,37 @@ export class ShareEntry extends QueueEntry {
     const { names } = this.context;
     const { lease, sessionKeyRevision } = this.session;
     const sessionName = names.sessionName(lease);
-    const emptyQueue: Condition = { ...names.queueRange(this.key), createdAt: 0n };
+    const emptyQueue: Condition = { ...names.queueRange(this.key), createRevision: 0n };
     const readSteps = [{ get: this.#oldestKey }, { list: this.#queueRange }] as const;
-    const { results, revision, succeeded, ranges } = await this.transactCreation({
+    const { firstKeys, revision, succeeded, readKeysByStep } = await this.transactCreation({
       when: [
-        { key: this.name, createdAt: 0n },
-        { key: sessionName, modifiedAt: sessionKeyRevision },
+        { key: this.name, createRevision: 0n },
+        { key: sessionName, modRevision: sessionKeyRevision },
         ...(mayQueue ? [] : [emptyQueue]),
       ],
       steps: [...readSteps, { put: this.name, value: this.value, lease }, { get: names.tokenOriginName }],
       otherwise: [...readSteps, { get: this.name }, { get: sessionName }],
     });
-    const [firstEntry] = results;
-    const [, olderEntries = []] = ranges();
+    const [firstEntry] = firstKeys;
+    const [, olderEntries = []] = readKeysByStep();
     const obstacle = this.#findObstacle(olderEntries);
     if (succeeded) {
-      const [, , , tokenOrigin] = results;
-      this.createdAt = revision;
+      const [, , , tokenOrigin] = firstKeys;
+      this.createRevision = revision;
       if (firstEntry && obstacle) return this.#refuseBehind(firstEntry, olderEntries, obstacle, revision, wake);
       return this.grant(revision, tokenOrigin);
     }
-    const [, , ownEntry, sessionKey] = results;
+    const [, , ownEntry, sessionKey] = firstKeys;
     if (ownEntry) {
-      this.createdAt = ownEntry.createdAt;
-      return this.checkPosition(ownEntry.createdAt, wake);
+      this.createRevision = ownEntry.createRevision;
+      return this.checkPosition(ownEntry.createRevision, wake);
     }
     if (firstEntry && obstacle && !mayQueue) return refusalOf(firstEntry);
-    this.session.sessionKeyRevision = sessionKey?.modifiedAt ?? 0n;
+    this.session.sessionKeyRevision = sessionKey?.modRevision ?? 0n;
     return this.#enterQueue(wake, true);
   }
 
-  get #oldestKey(): OldestOrYoungestKey {
+  get #oldestKey(): OldestOrYoungestQuery {
     return { ...this.context.names.queueRange(this.key), which: 'oldest' };
   }
 
@@ -96,16 +96,16 @@ export class ShareEntry extends QueueEntry {
   ): LeaseAttempt {
     const entry = index === undefined ? undefined : olderEntries[index];
     const keys = entry ? { key: entry.key } : this.context.names.queueRange(this.key);
-    return this.refuse(firstEntry, { keys, createdAt: entry?.createdAt ?? 0n }, revision, wake);
+    return this.refuse(firstEntry, { keys, createRevision: entry?.createRevision ?? 0n }, revision, wake);
   }
 
   /** Wakes waiters by writing the entry again. If that fails, the waiters poll. */
-  #notifyWaiters(createdAt: bigint, youngerEntries: readonly KeyValue[]): void {
+  #notifyWaiters(createRevision: bigint, youngerEntries: readonly KeyValue[]): void {
     const claim = claimOfOwner(this.name);
     if (this.#hasNotifiedWaiters || !youngerEntries.some((entry) => canAwaitGrant(claimOfEntry(entry), claim))) return;
     this.#hasNotifiedWaiters = true;
     const { name: key, value, session } = this;
-    const rewriteTransaction = { when: [{ key, createdAt }], steps: [{ put: key, value, lease: session.lease }] };
+    const rewriteTransaction = { when: [{ key, createRevision }], steps: [{ put: key, value, lease: session.lease }] };
     this.context.client.transact(rewriteTransaction).catch(() => (this.#hasNotifiedWaiters = false));
   }
 }

@@ -22,17 +22,17 @@ const CODE_NAMES: Readonly<Record<number, string>> = {
 export class NodeSqliteDatabase implements SqliteDatabase {
   private constructor(private readonly database: NodeDatabase) {}
 
-  static open(open: () => NodeDatabase): NodeSqliteDatabase {
-    return new NodeSqliteDatabase(addErrorCode(open));
+  static open(openDatabase: () => NodeDatabase): NodeSqliteDatabase {
+    return new NodeSqliteDatabase(withErrorCodes(openDatabase));
   }
 
   exec(sql: string): void {
-    addErrorCode(() => this.database.exec(sql));
+    withErrorCodes(() => this.database.exec(sql));
   }
 
   prepare(sql: string): ReturnType<SqliteDatabase['prepare']> {
-    const statement = addErrorCode(() => this.database.prepare(sql));
-    const all = (...values: unknown[]): readonly unknown[] => addErrorCode(() => statement.all(...values));
+    const statement = withErrorCodes(() => this.database.prepare(sql));
+    const all = (...values: unknown[]): readonly unknown[] => withErrorCodes(() => statement.all(...values));
     return { all, run: all };
   }
 
@@ -41,9 +41,9 @@ export class NodeSqliteDatabase implements SqliteDatabase {
   }
 }
 
-function addErrorCode<T>(statement: () => T): T {
+function withErrorCodes<T>(action: () => T): T {
   try {
-    return statement();
+    return action();
   } catch (error) {
     // Under jest, errors of Node's own modules are no `instanceof Error`.
     if (typeof error === 'object' && error !== null && 'errcode' in error)

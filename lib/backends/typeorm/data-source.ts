@@ -5,9 +5,9 @@ import { LockConfigurationError } from '../../core/index.js';
 const NO_START_ACTIONS = { migrations: [], synchronize: false, dropSchema: false, migrationsRun: false, cache: false };
 
 /** @throws LockConfigurationError when the driver's package is not installed */
-export function createDataSource(options: DataSourceOptions, changes: Partial<DataSourceOptions> = {}): DataSource {
+export function createDataSource(options: DataSourceOptions, overrides: Partial<DataSourceOptions> = {}): DataSource {
   try {
-    return new DataSource(Object.assign({ ...options }, NO_START_ACTIONS, changes));
+    return new DataSource(Object.assign({ ...options }, NO_START_ACTIONS, overrides));
   } catch (error) {
     if (!(error instanceof DriverPackageNotInstalledError)) throw error;
     throw new LockConfigurationError(

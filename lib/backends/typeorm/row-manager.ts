@@ -2,10 +2,10 @@ import { EntityManager } from 'typeorm';
 import { LockConfigurationError } from '../../core/index.js';
 
 /**
- * Returns the transaction that has the key's row, for a holder of strategy `row`. Writes through it are committed when
- * `withLock` or the `@Locked` method succeeds, before the lock is released. Everything else that ends the lock undoes
- * them. Do not end the transaction yourself, and run no DDL in it on MySQL or MariaDB, which commits.
- * @throws LockConfigurationError the lock is of another backend or strategy
+ * Returns the `EntityManager` of the transaction that locks the key's row, for a lock of strategy `row`. Writes through it
+ * are committed when `withLock` or the `@Locked` method succeeds, before the lock is released. Everything else that ends
+ * the lock undoes them. Do not end the transaction yourself. Run no DDL in it on MySQL or MariaDB, where DDL commits.
+ * @throws LockConfigurationError when the lock is of another backend or strategy
  */
 export function rowManager(lock: { readonly attachment?: unknown }): EntityManager {
   if (lock.attachment instanceof EntityManager) return lock.attachment;

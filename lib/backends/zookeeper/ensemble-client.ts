@@ -17,7 +17,7 @@ type EnsembleClientOptions = Pick<
 const MIN_HANDSHAKE_TIMEOUT_MS = 500;
 const MIN_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
-/** Milliseconds after which the end of a connection is no failure of its server: the next server is tried at once. */
+/** A connection that lasted this long resets the count of failures, so that the next server is tried at once. */
 const STABLE_CONNECTION_MS = 1_000;
 const MAX_CLOSE_MS = 1_000;
 
@@ -162,7 +162,7 @@ export class EnsembleClient {
     this.#isEstablished = true;
     if (this.#session) this.#session.resume(connection);
     else this.#session = new ZooKeeperSession(connection, systemClock);
-    this.health.setAdvice('session', adviceForSession(connection.sessionMs, this.options.sessionTtlMs));
+    this.health.setAdvice('session', adviceForSession(connection.negotiatedTtlMs, this.options.sessionTtlMs));
     this.failure = undefined;
     this.health.report('up');
     this.#settleWaiters(this.#session);

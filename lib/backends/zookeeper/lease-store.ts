@@ -103,29 +103,29 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    const { base, connection, EntryClass } = await this.#syncedReader();
+    const { base, connection, EntryClass } = await this.#syncAndGetContext();
     return EntryClass.isHeldBy(connection, base, key, owner);
   }
 
   async look(key: string): Promise<LeaseState> {
-    const { base, connection, EntryClass } = await this.#syncedReader();
+    const { base, connection, EntryClass } = await this.#syncAndGetContext();
     return EntryClass.readState(connection, base, key);
   }
 
   async evict(key: string, owner: string): Promise<boolean> {
-    const { base, connection, EntryClass } = await this.#syncedReader();
+    const { base, connection, EntryClass } = await this.#syncAndGetContext();
     return EntryClass.evict(connection, base, key, owner);
   }
 
   async *keys(prefix: string): AsyncGenerator<readonly string[]> {
-    const { base, connection, EntryClass } = await this.#syncedReader();
+    const { base, connection, EntryClass } = await this.#syncAndGetContext();
     const names = await listChildren(connection, base);
     const keys = names.flatMap((name) => decodeKey(name) ?? []).filter((key) => key.startsWith(prefix));
     for (let from = 0; from < keys.length; from += KEYS_PER_PAGE) {
       const keysOfPage = keys.slice(from, from + KEYS_PER_PAGE);
       // The server keeps the parent znode of a free key for a while.
-      const isHeldAtIndex = await Promise.all(keysOfPage.map((key) => EntryClass.isHeld(connection, base, key)));
-      yield keysOfPage.filter((_, index) => isHeldAtIndex[index]);
+      const holderFlags = await Promise.all(keysOfPage.map((key) => EntryClass.isHeld(connection, base, key)));
+      yield keysOfPage.filter((_, index) => holderFlags[index]);
     }
   }
 
@@ -134,7 +134,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   }
 
   /** Syncs first, because a follower may lag behind its leader. */
-  async #syncedReader() {
+  async #syncAndGetContext() {
     const { base, mode } = this.options;
     const { connection } = await this.#ensemble.getConnectedSession();
     await connection.send('sync', { path: base });

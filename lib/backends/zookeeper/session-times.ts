@@ -10,30 +10,30 @@ const MIN_TICKS = 6;
  * before it, sent up to a third of the time-out earlier. A holder may trust its lock for the other two thirds, if the
  * time-out is six ticks or more.
  */
-export function sessionTimes(sessionMs: number) {
+export function sessionTimes(negotiatedTtlMs: number) {
   return {
     /** Milliseconds for which a holder trusts its lock, from the send time of the last answered heartbeat. */
-    trustMs: (sessionMs * 2) / 3,
-    heartbeatMs: (sessionMs * 2) / 9,
+    trustMs: (negotiatedTtlMs * 2) / 3,
+    heartbeatMs: (negotiatedTtlMs * 2) / 9,
     /** Maximum milliseconds until the leader hears of a heartbeat that a follower has received. */
-    lagMs: sessionMs / 12,
+    lagMs: negotiatedTtlMs / 12,
   };
 }
 
 /** Limits the silence of a server, so that the next one can take over while the session lasts. */
-export function maxSilenceMs(sessionMs: number, requestTimeoutMs: number): number {
-  return Math.min(sessionMs / 4, requestTimeoutMs);
+export function maxSilenceMs(negotiatedTtlMs: number, requestTimeoutMs: number): number {
+  return Math.min(negotiatedTtlMs / 4, requestTimeoutMs);
 }
 
-export function adviceForSession(sessionMs: number, requestedMs: number): string | undefined {
+export function adviceForSession(negotiatedTtlMs: number, requestedMs: number): string | undefined {
   const minMs = MIN_TICKS * DEFAULT_TICK_MS;
-  const changeAdvice = `the server has made a session of ${sessionMs} ms of the sessionTtlMs ${requestedMs}: see its limits`;
+  const changeAdvice = `the server has made a session of ${negotiatedTtlMs} ms of the sessionTtlMs ${requestedMs}: see its limits`;
   const shortSessionAdvice =
-    `a session of ${sessionMs} ms should be ${MIN_TICKS} ticks of the server, which are ${minMs} ms by default: ` +
+    `a session of ${negotiatedTtlMs} ms should be ${MIN_TICKS} ticks of the server, which are ${minMs} ms by default: ` +
     'less, and a holder whose server is cut off from the others may trust its lock for too long';
   const advice = [
-    ...(sessionMs === requestedMs ? [] : [changeAdvice]),
-    ...(sessionMs < minMs ? [shortSessionAdvice] : []),
+    ...(negotiatedTtlMs === requestedMs ? [] : [changeAdvice]),
+    ...(negotiatedTtlMs < minMs ? [shortSessionAdvice] : []),
   ];
   return advice.join('; ') || undefined;
 }

@@ -29,7 +29,7 @@ export class ZooKeeperSession {
     private readonly clock: Clock,
   ) {
     this.identity = connection.identity;
-    this.times = sessionTimes(connection.sessionMs);
+    this.times = sessionTimes(connection.negotiatedTtlMs);
     this.#leaderConfirmedAt = connection.openedAt;
     this.#lastHeartbeatAt = connection.openedAt;
     connection.onLeaderAnswer = this.#onLeaderAnswer;

@@ -7,13 +7,13 @@ export interface BackendHealth {
   readonly nodes?: readonly NodeHealth[];
 }
 
-/** Health of a backend, known without a request, and its changes. See `ReportedHealth`. */
+/** Last known health of a backend, which costs no request, and notice of its changes. See `ReportedHealth`. */
 export interface HealthSource {
   readonly current: BackendHealth;
   /**
-   * Calls `listener` on every change of the status, or of a node's, until the returned function is called. `down` puts
-   * every renewed hold in jeopardy. `up` renews every hold at once, so that a lease lost in a restart is noticed within
-   * a round trip.
+   * Calls `listener` on every change of the status, or of a node's, until the returned function is called. On
+   * `down` the service reports its renewed holds as in jeopardy. On `up` it renews all holds at once, so that a lease lost
+   * in a restart is noticed within a round trip.
    */
   onChange(listener: (health: BackendHealth) => void): () => void;
 }

@@ -39,7 +39,7 @@ export interface StoreTraits {
    * Whether the server compares owners in one step and writes in the next, so that two owners may be granted a key for
    * a moment. @default false
    */
-  readonly writesUncompared?: boolean;
+  readonly writesWithoutOwnerCheck?: boolean;
   /**
    * Milliseconds that each waiter of a process adds to the pause between two questions of every waiter, up to five
    * seconds in all. The longer pause leaves the server time for the requests of holders.

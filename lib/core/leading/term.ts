@@ -14,7 +14,7 @@ export class Term extends LockHandle {
   }
 
   override get signal(): AbortSignal {
-    // The getter of the hold's signal aborts it if the lock was lost while the event loop was blocked.
+    // Reading the hold's signal detects a loss that happened while the event loop was blocked.
     void super.signal;
     return this.#endController.signal;
   }

@@ -12,7 +12,7 @@ interface Waiter {
 export class WakeUps {
   readonly #clock: Clock;
   readonly #byOwner = new Map<string, Waiter>();
-  #onNonWaiter: (owner: string) => void = () => undefined;
+  #onUnknownOwner: (owner: string) => void = () => undefined;
 
   constructor(clock: Clock = systemClock) {
     this.#clock = clock;
@@ -37,7 +37,7 @@ export class WakeUps {
 
   /** Sets the listener to messages whose owner does not wait in this process. */
   setNonWaiterListener(listener: (owner: string) => void): void {
-    this.#onNonWaiter = listener;
+    this.#onUnknownOwner = listener;
   }
 
   wakeAll(): void {
@@ -45,14 +45,14 @@ export class WakeUps {
   }
 
   /**
-   * Wakes the owner that a message of the form `owner|milliseconds` names. After that time the key may be free for the
-   * owner. A wake-up is only a hint to ask again.
+   * Wakes the waiter that a message of the form `owner|milliseconds` names, after these milliseconds. The waiter then asks
+   * again, since the key may be free.
    */
   deliver(message: string): void {
     const separatorIndex = message.lastIndexOf('|');
     const owner = message.slice(0, separatorIndex);
     const waiter = this.#byOwner.get(owner);
-    if (!waiter) return this.#onNonWaiter(owner);
+    if (!waiter) return this.#onUnknownOwner(owner);
     const delayMs = Number(message.slice(separatorIndex + 1));
     waiter.timer?.cancel();
     if (delayMs === 0) waiter.wake();

@@ -7,8 +7,8 @@ export interface Linked<T> {
 }
 
 /**
- * Queue, first in, first out, that removes any item in constant time and allocates nothing. A `Set` or an array with
- * many changes leaves former tables in the old part of the heap. These keep items alive until a full garbage collection.
+ * First-in-first-out queue that removes any item in constant time and allocates nothing. A `Set` or an array with many
+ * changes discards its tables, and old tables keep their items alive until a full garbage collection.
  */
 export class LinkedQueue<T extends Linked<T>> {
   #first: T | undefined;

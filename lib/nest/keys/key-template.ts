@@ -20,7 +20,7 @@ const PATH_PATTERN = new RegExp(`^${PATH_PATTERN_SOURCE}$`, 'u');
  */
 export interface KeyTemplate {
   readonly source: string;
-  readonly textBefore: string;
+  readonly leadingText: string;
   readonly placeholders: readonly { readonly path: PlaceholderPath; readonly textAfter: string }[];
 }
 
@@ -28,10 +28,10 @@ export interface KeyTemplate {
 export function parseTemplate(source: string): KeyTemplate {
   if (typeof source !== 'string') assertKey(source);
   const paths: PlaceholderPath[] = [];
-  let textBefore = '';
+  let leadingText = '';
   const textsAfter: string[] = [];
   const appendText = (text: string): void => {
-    if (textsAfter.length === 0) textBefore += text;
+    if (textsAfter.length === 0) leadingText += text;
     else textsAfter.push(textsAfter.pop() + text);
   };
   let matchEnd = 0;
@@ -47,10 +47,10 @@ export function parseTemplate(source: string): KeyTemplate {
   // The text after a placeholder marks the end of its value, which may contain `%` escapes.
   if (textsAfter.slice(0, -1).includes('')) throw templateError('two placeholders need something between them', source);
   if (textsAfter.some((text) => text.startsWith('%'))) throw templateError('a "%" cannot follow a placeholder', source);
-  assertKey(paths.length === 0 ? textBefore : `${textBefore}${textsAfter.join('')}:`);
+  assertKey(paths.length === 0 ? leadingText : `${leadingText}${textsAfter.join('')}:`);
   return {
     source,
-    textBefore,
+    leadingText,
     placeholders: paths.map((path, index) => ({ path, textAfter: textsAfter[index] ?? '' })),
   };
 }

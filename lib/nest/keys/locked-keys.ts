@@ -87,7 +87,7 @@ export class LockedKeys {
 
 /** The returned function throws a `LockConfigurationError` that names the placeholder without a usable value. */
 export function compileTemplate(
-  { source, textBefore, placeholders }: KeyTemplate,
+  { source, leadingText, placeholders }: KeyTemplate,
   methodLabel: string,
   getValueSource: (path: PlaceholderPath) => number | ValueReader,
 ): KeyRenderer<string> {
@@ -97,7 +97,7 @@ export function compileTemplate(
     return { valueSource: getValueSource(path), textAfter, delimiter, label };
   });
   return (args, context) => {
-    let key = textBefore;
+    let key = leadingText;
     for (const { valueSource, textAfter, delimiter, label } of parts) {
       const value = typeof valueSource === 'number' ? args[valueSource] : valueSource(args, context);
       key += encodeValue(value, delimiter, label) + textAfter;

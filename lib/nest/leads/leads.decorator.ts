@@ -17,7 +17,7 @@ export interface LeadsMethod {
   readonly key: string;
   readonly backend: string;
   readonly options: LeadOptions;
-  readonly serviceProperty: symbol;
+  readonly injectedServiceKey: symbol;
 }
 
 const METADATA_KEY = Symbol.for('nestjs-distributed-lock/methods with @Leads');
@@ -46,9 +46,9 @@ export function Leads(keyOrOptions: string | LeadsOptions) {
     if (typeof target === 'function' || !isMethod(method)) {
       throw new LockConfigurationError(`@Leads belongs on a method of instances, which ${label} is not`, 'method');
     }
-    const serviceProperty = Symbol(`LockService of @Leads ${label}, of the backend ${backend}`);
-    Inject(getLockServiceToken(backend))(target, serviceProperty);
-    const leadsMethod: LeadsMethod = { declaration, key: parseKey(key, label), backend, options, serviceProperty };
+    const injectedServiceKey = Symbol(`LockService of @Leads ${label}, of the backend ${backend}`);
+    Inject(getLockServiceToken(backend))(target, injectedServiceKey);
+    const leadsMethod: LeadsMethod = { declaration, key: parseKey(key, label), backend, options, injectedServiceKey };
     Reflect.defineMetadata(METADATA_KEY, [...getLeadsMethods(target), leadsMethod], target);
   };
 }
@@ -60,13 +60,11 @@ export function getLeadsMethods(prototype: object): readonly LeadsMethod[] {
   return [...new Map(declaredMethods.map((method) => [method.declaration.name, method])).values()];
 }
 
-/**
- * @throws LockConfigurationError when the key is invalid or has placeholders; an escaped colon is text, as in `@Locked`
- */
+/** @throws LockConfigurationError when the key is invalid or has placeholders, which `\\:` for a colon avoids */
 function parseKey(key: unknown, label: string): string {
   if (typeof key !== 'string') throw new LockConfigurationError(`the key of @Leads ${label} must be a string`, 'key');
-  const { textBefore, placeholders } = parseTemplate(key);
-  if (placeholders.length === 0) return textBefore;
+  const { leadingText, placeholders } = parseTemplate(key);
+  if (placeholders.length === 0) return leadingText;
   const reason = 'has placeholders, and nobody calls the method with arguments: write "\\\\:" for a colon';
   throw new LockConfigurationError(`the key "${key}" of @Leads ${label} ${reason}`, 'key');
 }

@@ -83,9 +83,12 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
     }
   }
 
-  #startLeadership(instance: object, { declaration, key, backend, options, serviceProperty }: LeadsMethod): Leadership {
+  #startLeadership(
+    instance: object,
+    { declaration, key, backend, options, injectedServiceKey }: LeadsMethod,
+  ): Leadership {
     // Nest injects no properties into instances that a factory has made.
-    const injectedService: LockService | undefined = Reflect.get(instance, serviceProperty);
+    const injectedService: LockService | undefined = Reflect.get(instance, injectedServiceKey);
     const service = injectedService ?? this.moduleRef.get<LockService>(getLockServiceToken(backend), { strict: false });
     const work = (term: LockHandle): unknown => {
       const method: unknown = Reflect.get(instance, declaration.name);

@@ -56,15 +56,15 @@ export function getFirstWordName(key: string): string {
   return keyClass(key).replace(FIRST_WORD_PATTERN, '$1*');
 }
 
-function getLiteralText({ textBefore, placeholders }: KeyTemplate): string {
-  return textBefore + placeholders.map(({ textAfter }) => textAfter).join('');
+function getLiteralText({ leadingText, placeholders }: KeyTemplate): string {
+  return leadingText + placeholders.map(({ textAfter }) => textAfter).join('');
 }
 
-function createTemplatePattern({ textBefore, placeholders }: KeyTemplate): RegExp {
+function createTemplatePattern({ leadingText, placeholders }: KeyTemplate): RegExp {
   const placeholderSources = placeholders
     .map(({ textAfter }) => VALUE_PATTERN_SOURCE + escapePattern(textAfter))
     .join('');
-  return new RegExp(`^${escapePattern(textBefore)}${placeholderSources}$`, 'u');
+  return new RegExp(`^${escapePattern(leadingText)}${placeholderSources}$`, 'u');
 }
 
 function escapePattern(text: string): string {

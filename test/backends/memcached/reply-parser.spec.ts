@@ -68,7 +68,7 @@ for (const _ of wantedOf(['memcached'])) {
       const parser = new ReplyParser();
       const seen: ReplyPart[] = [];
       expect(() => {
-        for (const part of parser.push(Buffer.from('HD\r\nEN\r\n\0\r\nHD\r\n'))) seen.push(part);
+        for (const part of parser.parse(Buffer.from('HD\r\nEN\r\n\0\r\nHD\r\n'))) seen.push(part);
       }).toThrow('no answer of a memcached server');
       expect(seen).toEqual([{ line: 'HD' }, { line: 'EN' }]);
     });
@@ -98,7 +98,7 @@ for (const _ of wantedOf(['memcached'])) {
     it('are not kept longer than a line or a block may be', () => {
       const parser = new ReplyParser();
       expect(() => {
-        for (let i = 0; i < 10_000; i += 1) Array.from(parser.push(Buffer.from('x')));
+        for (let i = 0; i < 10_000; i += 1) Array.from(parser.parse(Buffer.from('x')));
       }).toThrow('no answer of a memcached server: "xxx');
     });
   });
@@ -106,5 +106,5 @@ for (const _ of wantedOf(['memcached'])) {
 
 function parse(...chunks: readonly Buffer[]): ReplyPart[] {
   const parser = new ReplyParser();
-  return chunks.flatMap((chunk) => Array.from(parser.push(chunk)));
+  return chunks.flatMap((chunk) => Array.from(parser.parse(chunk)));
 }

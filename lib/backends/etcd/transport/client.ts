@@ -58,7 +58,7 @@ export class EtcdClient {
   /** Returns the entries of each range as of one revision. */
   async list(...ranges: readonly KeyRange[]): Promise<readonly (readonly KeyValue[])[]> {
     const request = encodeTransaction({ steps: ranges.map((list) => ({ list })) });
-    return readOutcome(await this.#requestLimit.run(() => this.call(METHOD.txn, request))).ranges();
+    return readOutcome(await this.#requestLimit.run(() => this.call(METHOD.txn, request))).readKeysByStep();
   }
 
   /** Bypasses the requests that wait, because the heartbeat of a session depends on this call. */

@@ -11,15 +11,15 @@ export const METHOD = {
   authenticate: '/etcdserverpb.Auth/Authenticate',
 } as const;
 
-const ASCENDING = 1;
-const DESCENDING = 2;
-const BY_CREATION = 2;
+const SORT_ASCENDING = 1;
+const SORT_DESCENDING = 2;
+const SORT_BY_CREATION = 2;
 
-export interface OldestOrYoungestKey {
+export interface OldestOrYoungestQuery {
   readonly key: string;
   readonly end: string;
   readonly which: 'oldest' | 'youngest';
-  readonly createdUpTo?: bigint;
+  readonly maxCreateRevision?: bigint;
 }
 
 /** Range of keys from `key` up to, not including, `end`. */
@@ -36,18 +36,18 @@ export interface KeyRange {
 
 export type Step =
   | { readonly get: string }
-  | { readonly get: OldestOrYoungestKey }
+  | { readonly get: OldestOrYoungestQuery }
   | { readonly list: KeyRange }
   | { readonly put: string; readonly value: string; readonly lease: bigint }
   | { readonly remove: string };
 
 /**
- * Condition of a transaction. A missing key has the revision 0. With `end`, each key from `key` up to, not including,
- * `end` must meet the condition: `createdAt: 0n` holds for an empty range.
+ * Condition of a transaction. `createRevision: 0n` means that the key does not exist; with `end`, that no key from `key` up
+ * to, not including, `end` exists.
  */
 export type Condition =
-  | { readonly key: string; readonly end?: string; readonly createdAt: bigint }
-  | { readonly key: string; readonly modifiedAt: bigint };
+  | { readonly key: string; readonly end?: string; readonly createRevision: bigint }
+  | { readonly key: string; readonly modRevision: bigint };
 
 export interface Transaction {
   readonly when?: readonly Condition[];
@@ -64,29 +64,29 @@ export function encodeTransaction({ when = [], steps, otherwise = [] }: Transact
 }
 
 function encodeCondition(condition: Condition): Buffer {
-  return 'createdAt' in condition
-    ? encode([2, 1], [3, condition.key], [5, condition.createdAt], [64, condition.end])
-    : encode([2, 2], [3, condition.key], [6, condition.modifiedAt]);
+  return 'createRevision' in condition
+    ? encode([2, 1], [3, condition.key], [5, condition.createRevision], [64, condition.end])
+    : encode([2, 2], [3, condition.key], [6, condition.modRevision]);
 }
 
 function encodeStep(step: Step): Buffer {
   if ('put' in step) return encode([2, encode([1, step.put], [2, step.value], [3, step.lease])]);
   if ('list' in step) {
     const { key, end, limit, by } = step.list;
-    const [order, target] = by === 'name' ? [] : [ASCENDING, BY_CREATION];
+    const [order, target] = by === 'name' ? [] : [SORT_ASCENDING, SORT_BY_CREATION];
     return encode([1, encode([1, key], [2, end], [3, limit], [5, order], [6, target], [8, by !== 'age'])]);
   }
   if ('remove' in step) return encode([3, encode([1, step.remove])]);
   if (typeof step.get === 'string') return encode([1, encode([1, step.get])]);
-  const { key, end, which, createdUpTo } = step.get;
-  const order = which === 'oldest' ? ASCENDING : DESCENDING;
-  return encode([1, encode([1, key], [2, end], [3, 1], [5, order], [6, BY_CREATION], [13, createdUpTo])]);
+  const { key, end, which, maxCreateRevision } = step.get;
+  const order = which === 'oldest' ? SORT_ASCENDING : SORT_DESCENDING;
+  return encode([1, encode([1, key], [2, end], [3, 1], [5, order], [6, SORT_BY_CREATION], [13, maxCreateRevision])]);
 }
 
 export interface KeyValue {
   readonly key: string;
-  readonly createdAt: bigint;
-  readonly modifiedAt: bigint;
+  readonly createRevision: bigint;
+  readonly modRevision: bigint;
   readonly value: string;
 }
 
@@ -97,8 +97,8 @@ export interface Outcome {
   /** Whether all conditions held. */
   readonly succeeded: boolean;
   /** First key of each step's result; `undefined` where there is none. */
-  readonly results: readonly (KeyValue | undefined)[];
-  readonly ranges: () => readonly (readonly KeyValue[])[];
+  readonly firstKeys: readonly (KeyValue | undefined)[];
+  readonly readKeysByStep: () => readonly (readonly KeyValue[])[];
 }
 
 export function readOutcome(reply: Message): Outcome {
@@ -107,19 +107,20 @@ export function readOutcome(reply: Message): Outcome {
     revision: header?.integer(3) ?? 0n,
     term: header?.integer(4) ?? 0n,
     succeeded: reply.flag(2),
-    results: reply.messages(3).map((response) => {
+    firstKeys: reply.messages(3).map((response) => {
       const first = response.message(1)?.message(2);
       return first && readKeyValue(first);
     }),
-    ranges: () => reply.messages(3).map((response) => (response.message(1)?.messages(2) ?? []).map(readKeyValue)),
+    readKeysByStep: () =>
+      reply.messages(3).map((response) => (response.message(1)?.messages(2) ?? []).map(readKeyValue)),
   };
 }
 
 function readKeyValue(message: Message): KeyValue {
   return {
     key: message.text(1),
-    createdAt: message.integer(2),
-    modifiedAt: message.integer(3),
+    createRevision: message.integer(2),
+    modRevision: message.integer(3),
     value: message.text(5),
   };
 }

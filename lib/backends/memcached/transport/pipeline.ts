@@ -41,7 +41,7 @@ export class Pipeline {
 
   /** @throws MemcachedError when the bytes are no sequence of replies: the caller then calls `fail` */
   receive(chunk: Buffer): void {
-    for (const part of this.#parser.push(chunk)) this.#onPart(part);
+    for (const part of this.#parser.parse(chunk)) this.#onPart(part);
   }
 
   fail(error: unknown): void {

@@ -6,7 +6,7 @@ export interface ReplyPart {
   readonly data?: string;
 }
 
-/** No line of the protocol is as long: a key has 250 bytes, a statistic fewer. */
+/** Longer than any line of the protocol: a key has at most 250 bytes, a statistic fewer. */
 const MAX_LINE_LENGTH = 2_048;
 /** A server's default limit of an item. */
 const MAX_BLOCK_BYTES = 1_048_576;
@@ -23,7 +23,7 @@ export class ReplyParser {
   #pendingLine: string | undefined;
 
   /** @throws MemcachedError for what no memcached server would send */
-  *push(chunk: Buffer): Generator<ReplyPart, void, undefined> {
+  *parse(chunk: Buffer): Generator<ReplyPart, void, undefined> {
     this.#unparsed = this.#unparsed.length === 0 ? chunk : Buffer.concat([this.#unparsed, chunk]);
     for (let part = this.#takePart(); part !== undefined; part = this.#takePart()) yield part;
   }

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { RedisArgument, RedisClient } from '../connection/redis-client.js';
 import { duplicateNodeRedis } from './node-redis.js';
-import { callNodeRedis, WriteDelays } from './node-redis-command.js';
+import { callNodeRedis, LateWriteMonitor } from './node-redis-command.js';
 import type { NodeRedisClient } from './node-redis-types.js';
 
 const adapters = new WeakMap<NodeRedisClient, GivenNodeRedis>();
@@ -18,7 +18,7 @@ class GivenNodeRedis extends EventEmitter implements RedisClient {
   /** Raw commands of node-redis have no `keyPrefix`. */
   readonly options = { keyPrefix: '' };
   readonly #client: NodeRedisClient;
-  readonly #writeDelays = new WriteDelays();
+  readonly #lateWriteMonitor = new LateWriteMonitor();
   #wasReady = false;
   #hasEnded = false;
 
@@ -35,12 +35,12 @@ class GivenNodeRedis extends EventEmitter implements RedisClient {
   }
 
   get stream(): RedisClient['stream'] {
-    return this.#writeDelays.stream;
+    return this.#lateWriteMonitor.stream;
   }
 
   call(command: string, ...args: RedisArgument[]): Promise<unknown> {
     const reply = callNodeRedis(this.#client, command, ...args);
-    this.#writeDelays.onCall();
+    this.#lateWriteMonitor.onCall();
     return reply;
   }
 

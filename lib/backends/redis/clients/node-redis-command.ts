@@ -17,10 +17,10 @@ export function callNodeRedis(client: NodeRedisClient, command: string, ...args:
 }
 
 /**
- * Keeps a blocked event loop from counting as a silent server. node-redis writes a command in the next iteration of the
- * loop. After a late write, `bytesRead` changes as by a sign of life: the real socket of node-redis is private.
+ * Stands in for the socket of node-redis, which is private. node-redis writes a command in the next iteration of the event
+ * loop. When a blocked loop delays that, `bytesRead` grows as by a sign of life: the server was not silent.
  */
-export class WriteDelays {
+export class LateWriteMonitor {
   readonly stream: NonNullable<RedisClient['stream']> & { bytesRead: number } = {
     bytesRead: 0,
     cork: () => undefined,

@@ -4,13 +4,13 @@ import type { RedisArgument, RedisClient } from '../connection/redis-client.js';
 import { isErrorReply, isReadOnlyError } from '../error.js';
 import { CHANGES_CHANNEL } from '../connection/key-tracking.js';
 import { createConnectionName, reconnectDelayMs, selectDatabase } from './client-settings.js';
-import { callNodeRedis, WriteDelays } from './node-redis-command.js';
+import { callNodeRedis, LateWriteMonitor } from './node-redis-command.js';
 import type { NodeRedisClient } from './node-redis-types.js';
 
 /**
  * Makes a client of node-redis that is not connected yet, and never reconnects.
  * @param signal ends the client's socket in any state
- * @param onError takes an error after which the maker tries again by itself
+ * @param onError called with the error of each failed login that the maker repeats by itself
  */
 export type NodeRedisMaker = (signal: AbortSignal, onError: (error: unknown) => void) => Promise<NodeRedisClient>;
 
@@ -39,7 +39,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
   /** Ends the present connection, also while it is being made, and the pause before the next one. */
   #abortController = new AbortController();
   #endConnection = (): void => undefined;
-  readonly #writeDelays = new WriteDelays();
+  readonly #lateWriteMonitor = new LateWriteMonitor();
   readonly #channels = new Set<string>();
   #attemptCount = 0;
 
@@ -54,7 +54,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
   }
 
   get stream(): RedisClient['stream'] {
-    return this.#writeDelays.stream;
+    return this.#lateWriteMonitor.stream;
   }
 
   call(command: string, ...args: RedisArgument[]): Promise<unknown> {
@@ -63,9 +63,9 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     const name = command.toLowerCase();
     if (isPubSubCommand(name)) return this.#callPubSub(client, name, String(args[0]));
     const reply = callNodeRedis(client, command, ...args);
-    this.#writeDelays.onCall();
+    this.#lateWriteMonitor.onCall();
     reply.catch((error: unknown) => {
-      // A new connection to the name of the server may reach the present master.
+      // The server is a replica now. A new connection to its host name may reach the present master.
       if (client === this.#client && isErrorReply(error) && isReadOnlyError(error)) this.#endConnection();
     });
     return reply;
@@ -90,7 +90,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     while (!this.#isEnded) {
       this.#status = 'connecting';
       this.emit('connecting');
-      await this.#connectOnce().then(this.#reportError, this.#reportError);
+      await this.#connectUntilEnd().then(this.#reportError, this.#reportError);
       this.#client = undefined;
       this.#channels.clear();
       if (this.#isEnded) break;
@@ -108,7 +108,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
   }
 
   /** Resolves when the connection has ended: to its error, or to `undefined` for none. */
-  async #connectOnce(): Promise<unknown> {
+  async #connectUntilEnd(): Promise<unknown> {
     const abortController = this.#abortController;
     const client = await this.#makeClient(abortController.signal, this.#reportError);
     this.#endConnection = () => endNodeRedis(client, abortController);
@@ -138,7 +138,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     await client.connect();
     const { connectionName, db } = this.options;
     await selectDatabase(db, (command, ...args) => callNodeRedis(client, command, ...args));
-    // As an option of the client, the name would end the connection of a user who has no right to set it.
+    // The name is no option of the client: a user without the right to set it would lose the connection.
     callNodeRedis(client, 'CLIENT', 'SETNAME', connectionName).catch(() => undefined);
   }
 
@@ -154,8 +154,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
       this.#channels.delete(channel);
       return client[PUB_SUB_METHODS[command]](channel);
     }
-    // node-redis sends nothing for a channel that it has subscribed to. Any reply to PING is a sign of life, also an
-    // error.
+    // A repeated subscription tests the connection, but node-redis would send nothing. PING does, even if it is refused.
     if (this.#channels.has(channel))
       return callNodeRedis(client, 'PING').catch((error: unknown) => {
         if (!isErrorReply(error)) throw error;

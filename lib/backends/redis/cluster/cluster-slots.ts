@@ -9,12 +9,12 @@ export class SlotMap {
   }
 
   /** @param reply reply of `CLUSTER SLOTS`: https://redis.io/docs/latest/commands/cluster-slots/ */
-  static parse(reply: unknown, sender: string): SlotMap {
+  static parse(reply: unknown, replierAddress: string): SlotMap {
     const masterBySlot = Array.from<string | undefined>({ length: SLOT_COUNT });
     for (const range of asList(reply)) {
       const [firstSlot, lastSlot, master] = asList(range);
       const [host, port] = asList(master);
-      masterBySlot.fill(resolveAddress(host, port, sender), Number(firstSlot), Number(lastSlot) + 1);
+      masterBySlot.fill(resolveAddress(host, port, replierAddress), Number(firstSlot), Number(lastSlot) + 1);
     }
     return new SlotMap(masterBySlot);
   }
@@ -28,10 +28,10 @@ export class SlotMap {
   }
 }
 
-/** Returns `host:port`. The host of `sender` stands in for a missing one, because a node may not know its own host. */
-export function resolveAddress(host: unknown, port: unknown, sender: string): string {
+/** Returns `host:port`. The host of `replierAddress` stands in for a missing one, because a node may not know its own host. */
+export function resolveAddress(host: unknown, port: unknown, replierAddress: string): string {
   const isKnown = typeof host === 'string' && host !== '' && host !== '?';
-  return `${isKnown ? host : splitAddress(sender).host}:${String(port)}`;
+  return `${isKnown ? host : splitAddress(replierAddress).host}:${String(port)}`;
 }
 
 export function splitAddress(address: string): { readonly host: string; readonly port: number } {

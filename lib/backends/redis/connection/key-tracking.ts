@@ -1,7 +1,7 @@
 import type { ReportedHealth } from '../../../core/index.js';
 import { isErrorReply, toLoggableError } from '../error.js';
 import type { RedisClient } from './redis-client.js';
-import { SharedTracking, type TrackingSharer } from './shared-tracking.js';
+import { SharedTracking, type ServiceTracking } from './shared-tracking.js';
 
 export const CHANGES_CHANNEL = '__redis__:invalidate';
 export const NO_TRACKING_CONSEQUENCE = 'a holder whose key is deleted learns of it with its next renewal';
@@ -22,7 +22,7 @@ class TrackedByApplicationError extends Error {
  * A report is only a hint: the server also sends it when it stops tracking a key for lack of space. Each renewal yields
  * at most one report.
  */
-export class KeyTracking implements TrackingSharer {
+export class KeyTracking implements ServiceTracking {
   #listenerClient: RedisClient | undefined;
   /** The `CLIENT ID` of the listener, once it has subscribed. */
   #listenerId: string | undefined;
@@ -99,7 +99,7 @@ export class KeyTracking implements TrackingSharer {
     this.#onChange?.(name);
   }
 
-  announceAgain(): void {
+  announceWithNextCommand(): void {
     this.#isTracking = false;
     this.#announcedListenerId = undefined;
     this.onChange(undefined);
@@ -141,7 +141,7 @@ export class KeyTracking implements TrackingSharer {
 
   #startTracking(client: RedisClient, listenerId: string): void {
     this.#isTracking = true;
-    SharedTracking.of(client).add(this, listenerId);
+    SharedTracking.of(client).addAsReceiver(this, listenerId);
     const onSuccess = (): void => this.health.setAdvice('tracking', undefined);
     client
       .call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', listenerId, 'OPTIN', 'NOLOOP')

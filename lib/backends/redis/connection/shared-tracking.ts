@@ -1,11 +1,11 @@
 import type { RedisClient } from './redis-client.js';
 
-/** The tracking of one lock service, which has a listener of its own. */
-export interface TrackingSharer {
+/** Part of one lock service in the tracking that it shares. Each service has a listener of its own. */
+export interface ServiceTracking {
   /** @param name name of a key that has changed; `undefined` for any key */
   onChange(name: string | undefined): void;
-  /** Announces this service's listener with the next command, because the listener of another service has stopped. */
-  announceAgain(): void;
+  /** Makes the next command tell the server this service's listener, because the receiving one has stopped. */
+  announceWithNextCommand(): void;
 }
 
 const trackingByClient = new WeakMap<RedisClient, SharedTracking>();
@@ -15,9 +15,9 @@ const trackingByClient = new WeakMap<RedisClient, SharedTracking>();
  * listener only, whose service passes them on to the others.
  */
 export class SharedTracking {
-  readonly #sharers = new Set<TrackingSharer>();
+  readonly #sharers = new Set<ServiceTracking>();
   /** Service whose listener gets the reports. */
-  #receiver: TrackingSharer | undefined;
+  #receiver: ServiceTracking | undefined;
   #listenerId: string | undefined;
 
   static of(client: RedisClient): SharedTracking {
@@ -28,7 +28,7 @@ export class SharedTracking {
     return tracking;
   }
 
-  get sharers(): Iterable<TrackingSharer> {
+  get sharers(): Iterable<ServiceTracking> {
     return this.#sharers;
   }
 
@@ -36,16 +36,16 @@ export class SharedTracking {
     return this.#listenerId;
   }
 
-  add(sharer: TrackingSharer, listenerId: string): void {
+  addAsReceiver(sharer: ServiceTracking, listenerId: string): void {
     this.#sharers.add(sharer);
     this.#receiver = sharer;
     this.#listenerId = listenerId;
   }
 
-  remove(sharer: TrackingSharer): void {
+  remove(sharer: ServiceTracking): void {
     this.#sharers.delete(sharer);
     if (this.#receiver !== sharer) return;
     this.#receiver = undefined;
-    for (const other of this.#sharers) other.announceAgain();
+    for (const other of this.#sharers) other.announceWithNextCommand();
   }
 }

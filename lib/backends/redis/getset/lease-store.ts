@@ -35,10 +35,10 @@ interface LeaseReading {
  * - The lease of a holder that died stays on the server, expired, until the next acquisition.
  */
 export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
-  override readonly traits = { keepsOrder: false, writesUncompared: true };
+  override readonly traits = { keepsOrder: false, writesWithoutOwnerCheck: true };
   protected readonly scriptCommands = [];
-  /** Ends of leases by owner, while no `GETSET` has proved the acquisition: it may have overwritten another lease. */
-  readonly #unprovenLeaseEnds = new Map<string, number>();
+  /** Times at which leases end, by owner. A `GETSET` has been sent for them, and no reply has proved the acquisition. */
+  readonly #unprovenLeaseEndByOwner = new Map<string, number>();
 
   /** Time within which a write should arrive. The lease must last at least as long. */
   get #marginMs(): number {
@@ -54,20 +54,20 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
   ): Promise<LeaseAttempt> {
     const leaseKey = leaseKeyOf(this.prefix, key);
     const { nowMs, lease } = await this.#readLease(leaseKey, asker);
-    const isOwnLease = lease?.owner === owner && !this.#unprovenLeaseEnds.has(owner);
-    if (lease && lease.expiresAt > nowMs && !isOwnLease) return toRefusal(lease, nowMs);
+    const isProvenOwnLease = lease?.owner === owner && !this.#unprovenLeaseEndByOwner.has(owner);
+    if (lease && lease.expiresAt > nowMs && !isProvenOwnLease) return toRefusal(lease, nowMs);
     const newLease = packLease(nowMs, ttlMs, owner, packHolder(metadata));
     if (lease) {
-      // The owner in the lease proves nothing until `GETSET` has returned the expired lease.
-      for (const [unprovenOwner, endsAt] of this.#unprovenLeaseEnds)
-        if (endsAt < nowMs) this.#unprovenLeaseEnds.delete(unprovenOwner);
-      this.#unprovenLeaseEnds.set(owner, nowMs + ttlMs);
+      // Only a `GETSET` that replied with the expired lease proves that this owner has overwritten no other one.
+      for (const [unprovenOwner, endsAt] of this.#unprovenLeaseEndByOwner)
+        if (endsAt < nowMs) this.#unprovenLeaseEndByOwner.delete(unprovenOwner);
+      this.#unprovenLeaseEndByOwner.set(owner, nowMs + ttlMs);
     }
     const command = lease ? 'GETSET' : 'SETNX';
     const [reply, time, replicaCount] = await this.#write(leaseKey, [command, leaseKey, newLease], ['TIME']);
     const isAcquired = lease ? reply === lease.value : Number(reply) === 1;
     if (!isAcquired) return { acquired: false, retryAfterMs: null };
-    this.#unprovenLeaseEnds.delete(owner);
+    this.#unprovenLeaseEndByOwner.delete(owner);
     this.assertReplicated(replicaCount);
     return { acquired: true, fencingToken: toMicroseconds(time) };
   }
@@ -107,7 +107,7 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
 
   /** Lets a lease that ends soon expire by itself: a late `DEL` could delete the next owner's lease. */
   async release(key: string, owner: string): Promise<boolean> {
-    if (this.#unprovenLeaseEnds.has(owner)) return false;
+    if (this.#unprovenLeaseEndByOwner.has(owner)) return false;
     const leaseKey = leaseKeyOf(this.prefix, key);
     const { nowMs, lease } = await this.#readLease(leaseKey);
     if (lease?.owner !== owner) return false;
@@ -125,7 +125,7 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     return this.servers.send(leaseKey, { commands, confirmation: this.confirmation, read: (replies) => replies });
   }
 
-  /** Deletes a missing key as well: on a server that may not write, and must not name a holder, this command fails. */
+  /** Also sends a `DEL` of a missing key. It fails on a replica, whose old data must name no holder. */
   #readLease(leaseKey: string, asker?: Asker): Promise<LeaseReading> {
     return this.servers.send(leaseKey, {
       commands: [['TIME'], ['GET', leaseKey], ['DEL', `${leaseKey}:none`]],

@@ -4,7 +4,7 @@ import { isConflict } from './conflict.js';
 
 export interface OptimisticOptions {
   /**
-   * Maximum number of repetitions after conflicts. Contenders for one row need about as many as there are contenders.
+   * Maximum number of repetitions after conflicts. With n contenders for one row, n are about enough.
    * @default 10
    */
   retries?: number;

@@ -91,7 +91,7 @@ export class ZooKeeperConnection {
   }
 
   /** Time-out of the session as the server set it, which may be more or less than requested. */
-  get sessionMs(): number {
+  get negotiatedTtlMs(): number {
     return this.#client.getSessionTimeout();
   }
 
@@ -174,7 +174,7 @@ export class ZooKeeperConnection {
   }
 
   #createTimeouts(): ReplyTimeouts {
-    const maxMs = maxSilenceMs(this.sessionMs, this.settings.requestTimeoutMs);
+    const maxMs = maxSilenceMs(this.negotiatedTtlMs, this.settings.requestTimeoutMs);
     const nextDueAt = (): number => {
       const [oldestRequest] = this.#pendingRequests;
       return (oldestRequest?.sentAt ?? Infinity) + maxMs;
