@@ -1,5 +1,6 @@
 import { expect } from '@jest/globals';
 import type { LockService } from 'nestjs-distributed-lock/core';
+import { handled } from './contract.js';
 import type { Suite } from './suite.js';
 
 const TTL_MS = 10_000;
@@ -57,7 +58,7 @@ export function handOff({ harness, it }: Suite): void {
     const service = await contract.service({ observers: [{ acquired: ({ from }) => origins.push(from) }] });
     const key = contract.key();
     const lock = await service.acquire(key, { ttlMs: TTL_MS });
-    const next = service.acquire(key, { ttlMs: TTL_MS + 1_000, waitMs: 5_000 });
+    const next = handled(service.acquire(key, { ttlMs: TTL_MS + 1_000, waitMs: 5_000 }));
     await lock.release();
     await (await next).release();
     expect(origins).toEqual(['backend', 'backend']);

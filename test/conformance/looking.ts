@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import { hostname } from 'node:os';
 import { LockConfigurationError, type LockService } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
-import { aborted, UNRENEWED_TTL_MS } from './contract.js';
+import { aborted, UNRENEWED_TTL_MS, handled } from './contract.js';
 import type { Suite } from './suite.js';
 
 /** Promises to a caller who neither holds a key nor waits for it: looking, evicting and listing. */
@@ -18,7 +18,7 @@ export function looking({ harness, it }: Suite): void {
     if (!harness.namesHolder) return await expect(waiter.look(key)).rejects.toThrow(LockConfigurationError);
     await expect(waiter.look(key)).resolves.toEqual({ key, ...lines });
     const lock = await holder.acquire(key);
-    const waiting = waiter.acquire(key, { waitMs: 10_000 });
+    const waiting = handled(waiter.acquire(key, { waitMs: 10_000 }));
     const state = await eventually(async () => {
       const seen = await waiter.look(key);
       if ('waiters' in lines) expect(seen.waiters).toMatchObject([inLine]);
@@ -43,7 +43,7 @@ export function looking({ harness, it }: Suite): void {
     const { owner = '' } = (await theirs.look(key)).holder ?? {};
     await expect(theirs.evict(key, `${owner}0`)).resolves.toBeUndefined();
     await expect(theirs.look(key)).resolves.toMatchObject({ holder: { owner } });
-    const [told, waiting] = [aborted(lock.signal), theirs.acquire(key, { waitMs: 10_000 })];
+    const [told, waiting] = [aborted(lock.signal), handled(theirs.acquire(key, { waitMs: 10_000 }))];
     await expect(theirs.evict(key, owner)).resolves.toMatchObject({ owner, label: 'evicted' });
     const next = await waiting;
     await told;

@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import { inspect } from 'node:util';
 import { type LockHandle, LockLostError } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
-import { aborted, blockEventLoop, type Contract, failureOf, SLACK_MS } from './contract.js';
+import { aborted, blockEventLoop, type Contract, failureOf, SLACK_MS, handled } from './contract.js';
 import type { Suite } from './suite.js';
 
 export function loss({ harness, revoking, alone }: Suite): void {
@@ -61,7 +61,7 @@ export function loss({ harness, revoking, alone }: Suite): void {
     const service = await contract.service();
     const key = contract.key();
     const lock = await service.acquire(key);
-    const waiting = service.acquire(key, { waitMs: 10_000 });
+    const waiting = handled(service.acquire(key, { waitMs: 10_000 }));
     await harness.revoke(key);
     const next = await waiting;
     expect(lock.isHeld).toBe(false);

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { Holder } from '../support/harness-holder.js';
-import { failureOf, processTtlOf, SLACK_MS } from './contract.js';
+import { failureOf, processTtlOf, SLACK_MS, handled } from './contract.js';
 import type { Suite } from './suite.js';
 
 export function minHold({ harness, it }: Suite): void {
@@ -26,7 +26,7 @@ export function minHold({ harness, it }: Suite): void {
     const askedAt = performance.now();
     // The waiter has seen this TTL, and is woken long before it ends.
     const lock = await holder.acquire(key, { ttlMs: 60_000, minHoldMs });
-    const waiting = other.acquire(key, { waitMs: 30_000 });
+    const waiting = handled(other.acquire(key, { waitMs: 30_000 }));
     await lock.release();
     await expect(holder.tryAcquire(key)).resolves.toBeNull();
     const next = await waiting;

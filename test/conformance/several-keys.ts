@@ -10,7 +10,7 @@ import {
   LockTimeoutError,
 } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
-import { aborted, failureOf } from './contract.js';
+import { aborted, failureOf, handled } from './contract.js';
 import type { Suite } from './suite.js';
 import { WhoIsInside } from './who-is-inside.js';
 
@@ -117,7 +117,7 @@ export function severalKeys({ harness, it, revoking }: Suite): void {
       },
     );
     await expect(busy).rejects.toMatchObject({ key: gate });
-    const writing = theirs.acquireAll([plan, account], LONG);
+    const writing = handled(theirs.acquireAll([plan, account], LONG));
     await Promise.all([mine.release(), other.release()]);
     const writer = await writing;
     expect(writer.locks.map(({ share }) => share)).toEqual([undefined, undefined]);

@@ -7,7 +7,7 @@ import {
   type LockService,
 } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
-import { aborted, PATIENT_MS, throughout } from './contract.js';
+import { aborted, PATIENT_MS, throughout, handled } from './contract.js';
 import type { Suite } from './suite.js';
 import { WhoIsInside } from './who-is-inside.js';
 
@@ -31,7 +31,7 @@ export function sharing({ harness, it }: Suite): void {
     const key = contract.key();
     const readers = [await one.acquire(key, { ...SHARED, ...LONG }), await two.acquire(key, { ...SHARED, ...LONG })];
     await expect(three.tryAcquire(key)).resolves.toBeNull();
-    const writing = three.acquire(key, LONG);
+    const writing = handled(three.acquire(key, LONG));
     await readers[0]?.release();
     await throughout(100, () => expect(three.inspect()).toEqual([]));
     await readers[1]?.release();
@@ -76,7 +76,7 @@ export function sharing({ harness, it }: Suite): void {
       expect((await waiting.look(key)).holders ?? ['one']).toHaveLength(1);
     await eventually(hasOneHolder, { withinMs: 2 * ttlMs + 5_000 });
     expect(survivor.state).toBe('held');
-    const writing = waiting.acquire(key, { ttlMs: 10_000, waitMs: PATIENT_MS });
+    const writing = handled(waiting.acquire(key, { ttlMs: 10_000, waitMs: PATIENT_MS }));
     await throughout(ttlMs, () => expect([survivor.isHeld, waiting.inspect()]).toEqual([true, []]));
     await survivor.release();
     await (await writing).release();
