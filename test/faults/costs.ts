@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import type { LockBackend } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
-import { atLeastMs } from '../support/machine.js';
+import { atLeastMs, timeLimitOf } from '../support/machine.js';
 import { type Contract, handled, throughout } from '../conformance/contract.js';
 import { counted } from './request-counter.js';
 import type { Costs } from '../backends/registered-backend.js';
@@ -9,7 +9,7 @@ import { demanded, registered } from '../backends/registry.js';
 import type { FaultTheme } from './fault-theme.js';
 
 /** Nothing is renewed, and no session gives a sign of life, while we count. */
-const LONG_MS = 60_000;
+const LONG_MS = timeLimitOf(60_000);
 /** As the registry says. */
 const WAIT_MS = 1_500;
 /** Longer than an acquire and a release take, and shorter than the quiet after which ZooKeeper gets a heartbeat. */

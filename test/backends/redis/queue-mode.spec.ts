@@ -37,7 +37,8 @@ describe('redis, mode queue', () => {
       const shown = (await ours.acquire('key')).sequencer();
       await theirs.checkSequencer(shown);
       const commands = await world.commandsDuring(() => theirs.checkSequencer(shown));
-      expect(commands).toEqual(['get']);
+      // After its first answer a client asks once for the server's settings, which may take a while.
+      expect(commands.filter((command) => command !== 'info')).toEqual(['get']);
     });
 
     it('sends acquisitions before the end of the turn once there are 64 of them', async () => {
