@@ -8,8 +8,8 @@ import type { Costs } from '../backends/registered-backend.js';
 import { demanded, registered } from '../backends/registry.js';
 import type { FaultTheme } from './fault-theme.js';
 
-/** Nothing is renewed, and no session gives a sign of life, while we count. */
-const LONG_MS = timeLimitOf(60_000);
+/** Nothing is renewed, and no session gives a sign of life, while we count. ZooKeeper's longest session is half as long again. */
+const LONG_MS = Math.min(timeLimitOf(60_000), 80_000);
 /** As the registry says. */
 const WAIT_MS = 1_500;
 /** Longer than an acquire and a release take, and shorter than the quiet after which ZooKeeper gets a heartbeat. */

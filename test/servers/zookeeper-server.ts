@@ -129,7 +129,7 @@ export class ZookeeperServer {
       dataDir: this.data,
       clientPort: this.port,
       clientPortAddress: '127.0.0.1',
-      maxSessionTimeout: 1_200_000,
+      maxSessionTimeout: 120_000,
       maxClientCnxns: 0,
       'admin.enableServer': false,
       '4lw.commands.whitelist': '*',

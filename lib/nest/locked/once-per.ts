@@ -10,7 +10,7 @@ const MIN_PERIOD_FOR_DEFAULT_TTL_MS = 60_000;
  * Returns the options of `@Locked` for a job that every process starts at the same times: one process runs it. This holds
  * while clocks and timers are off by less than a quarter of `periodMs`. A job that throws, or whose process dies, does not
  * run again before the next tick. A job that takes longer than its period skips a tick. For periods below a minute,
- * `ttlMs` is half the period and at least 2 s: a crashed run frees the key before an early next tick.
+ * `ttlMs` is half the period, at least 2 s: a crashed run frees the key before an early next tick.
  * @param periodMs the shortest time between two ticks
  * @throws LockConfigurationError
  */
