@@ -108,6 +108,7 @@ for (const name of wantedOf(['postgres'])) {
         for (const lock of await Promise.all(held)) expect(lock.isHeld).toBe(true);
         for (const lock of await Promise.all(held)) await lock.release();
       }
+      await ask('drop schema first, second cascade');
     });
 
     it('parsers of types may keep every text, as those that an application sets for all its clients', async () => {

@@ -62,9 +62,12 @@ for (const name of wantedOf(['zookeeper'])) {
       const service = world.service({ sessionTtlMs: (beatMs * 9) / 2 });
       const locks = await Promise.all(Array.from({ length: 100 }, () => service.acquire(world.key())));
       await eventually(async () => expect(await world.server.metric('zk_watch_count')).toBe(100));
+      const since = performance.now();
       const beats = await during(() => new Promise((resolve) => setTimeout(resolve, 3 * beatMs)));
+      // On a busy machine the timer is late.
+      const watched = (performance.now() - since) / beatMs;
       expect(beats).toBeGreaterThanOrEqual(2);
-      expect(beats).toBeLessThanOrEqual(8);
+      expect(beats).toBeLessThanOrEqual((8 / 3) * watched);
       expect(locks.every(({ isHeld }) => isHeld)).toBe(true);
     });
   });

@@ -80,7 +80,7 @@ async function simulate({ tickMs, sessionTicks, phase, asks, cut }: Run) {
   await clock.advance(0);
   session.end();
   const heardAt = lastHeard(connection, tickMs / 2, phase);
-  return { trustedUntil, keptUntil: heardAt + connection.sessionMs, grants };
+  return { trustedUntil, keptUntil: heardAt + connection.negotiatedTtlMs, grants };
 }
 
 /**
@@ -108,7 +108,7 @@ class FakeConnection {
 
   constructor(
     private readonly clock: Clock,
-    readonly sessionMs: number,
+    readonly negotiatedTtlMs: number,
   ) {}
 
   send(): Promise<void> {
