@@ -61,7 +61,7 @@ const REDIS: readonly Target[] = [
 const READER = 'ours, shared';
 const PERMIT = `ours, one of ${PERMITS} permits`;
 
-/** The design wants R1 and P1 at 0.85 of our mutex, which has 0.6 of its floor at least. */
+/** R1 and P1 are to have 0.85 of our mutex, about half of the floor. */
 const READER_TARGETS: readonly Target[] = [
   { scenario: 'R1', contestant: READER, metric: 'timesFloor', atLeast: 0.5 },
   { scenario: 'R3', contestant: READER, metric: 'timesFloor', atLeast: 200 },

@@ -2,48 +2,18 @@ import type { Contestant } from '../contestants/contestant.js';
 import { COLD } from './cold.js';
 import { holdFootprintScenario, waitFootprintScenario } from './footprint.js';
 import { heldLocksScenario } from './holding.js';
+import { ALONE, BURSTS } from './race-kinds.js';
 import { raceScenario, type RaceSettings } from './race.js';
 import type { Scenario } from './scenario.js';
 import { SHARES } from './shares.js';
-import { UNCONTENDED_METRICS } from './uncontended-metrics.js';
 import { WAITING } from './waiting.js';
 
 /** Scenarios of the table, in its order. */
 const TABLE: readonly Scenario[] = [
   COLD,
-  raceScenario({
-    id: 'S1',
-    title: 'One caller, one key',
-    keys: 'each',
-    processes: 1,
-    callers: 1,
-    rhythm: 'ceaseless',
-    holdMs: 0,
-    measurements: ['slices'],
-    metrics: UNCONTENDED_METRICS,
-  }),
-  raceScenario({
-    id: 'S2',
-    title: '256 callers of one process, a key each',
-    keys: 'each',
-    processes: 1,
-    callers: 256,
-    rhythm: 'ceaseless',
-    holdMs: 0,
-    measurements: ['slices'],
-    metrics: UNCONTENDED_METRICS,
-  }),
-  raceScenario({
-    id: 'S3',
-    title: 'bursts of 100 callers of one process, one key, once each',
-    keys: 'one',
-    processes: 1,
-    callers: 100,
-    rhythm: 'bursts',
-    holdMs: 0,
-    measurements: ['slices'],
-    metrics: ['perSecond', 'timesFloor', 'requestsEach', 'p99Ms', 'overtaken'],
-  }),
+  raceScenario({ id: 'S1', title: 'One caller, one key', ...ALONE }),
+  raceScenario({ id: 'S2', title: '256 callers of one process, a key each', ...ALONE, callers: 256 }),
+  raceScenario({ id: 'S3', title: 'bursts of 100 callers of one process, one key, once each', ...BURSTS }),
   raceScenario({
     id: 'S4a',
     title: '4 processes of 25 callers, one key, nothing inside',

@@ -1,27 +1,7 @@
+import { ALONE, BURSTS } from './race-kinds.js';
 import { raceScenario } from './race.js';
 import type { Scenario } from './scenario.js';
-import { UNCONTENDED_METRICS } from './uncontended-metrics.js';
 import { WAITING_FOR_PERMITS } from './waiting.js';
-
-const ALONE = {
-  keys: 'each',
-  processes: 1,
-  callers: 1,
-  rhythm: 'ceaseless',
-  holdMs: 0,
-  measurements: ['slices'],
-  metrics: UNCONTENDED_METRICS,
-} as const;
-
-const BURSTS = {
-  keys: 'one',
-  processes: 1,
-  callers: 100,
-  rhythm: 'bursts',
-  holdMs: 0,
-  measurements: ['slices'],
-  metrics: ['perSecond', 'timesFloor', 'requestsEach', 'p99Ms', 'overtaken'],
-} as const;
 
 /** Scenarios of locks that several callers hold at once. */
 export const SHARES: readonly Scenario[] = [

@@ -4,6 +4,8 @@ import type { LockSession } from './lock-session.js';
 
 /** Maximum number of keys that are remembered. The oldest key is forgotten first. */
 const MAX_KEYS = 1_000;
+/** Maximum number of owners that are remembered for one key. The oldest owner is forgotten first. */
+const MAX_OWNERS_PER_KEY = 16;
 
 /**
  * Requests for keys whose session was lost before the answer. The server may have granted them, and keeps the keys for the
@@ -16,6 +18,7 @@ export class UnansweredGrants {
     const owners = this.#ownersByKey.get(key) ?? new Set<string>();
     this.#ownersByKey.delete(key);
     this.#ownersByKey.set(key, owners.add(owner));
+    for (const oldestOwner of owners) if (owners.size > MAX_OWNERS_PER_KEY) owners.delete(oldestOwner);
     for (const oldestKey of this.#ownersByKey.keys())
       if (this.#ownersByKey.size > MAX_KEYS) this.#ownersByKey.delete(oldestKey);
   }
