@@ -94,12 +94,25 @@ describe('LockService', () => {
       expect(backend.held.toSorted()).toEqual(['k', 'shop:k']);
     });
 
-    it('tells observers of a key with its namespace, of one that timed out, too', async () => {
+    it('names keys with their namespace in events and in errors', async () => {
       const told: string[] = [];
       const note = ({ key }: { key: string }): unknown => told.push(key);
       const shop = world.service({ namespace: 'shop', observers: [{ acquired: note, timedOut: note }] });
-      await using _lock = await shop.acquire('k');
-      await expect(shop.acquire('k', { waitMs: 0, reentrant: false })).rejects.toThrow(LockTimeoutError);
+      const lock = await shop.acquire('k');
+      const refusals = [
+        shop.acquire('k', { waitMs: 0 }),
+        lock.run(() => shop.acquire('k', { reentrant: false })),
+        lock.release().then(() => lock.assertHeld()),
+      ];
+      const outcomes = await Promise.allSettled(refusals);
+      await shop.close();
+      outcomes.push(...(await Promise.allSettled([shop.acquire('k')])));
+      expect(outcomes).toMatchObject([
+        { reason: { code: 'LOCK_TIMEOUT', key: 'shop:k' } },
+        { reason: { code: 'LOCK_DEADLOCK', key: 'shop:k', held: ['shop:k'] } },
+        { reason: { code: 'LOCK_LOST', key: 'shop:k' } },
+        { reason: { code: 'LOCK_SHUTDOWN', key: 'shop:k' } },
+      ]);
       expect(told).toEqual(['shop:k', `${shop.keyPrefix}k`]);
     });
   });

@@ -1,9 +1,9 @@
 import { claimOfOptions, covers, describeClaim, shareProperty } from '../contract/claim.js';
 import { LockDeadlockError, LockShutdownError, LockTimeoutError } from '../contract/errors.js';
 import { assertKey } from '../contract/key.js';
-import { currentEntry } from '../holding/call-tree.js';
+import { currentEntry, currentHolds } from '../holding/call-tree.js';
 import type { Hold } from '../holding/hold.js';
-import { currentLocks, LockHandle } from '../holding/lock-handle.js';
+import { LockHandle } from '../holding/lock-handle.js';
 import { runUnderLock } from '../holding/run-under.js';
 import type { ServiceEnd } from '../holding/service-end.js';
 import { beginKeepAlive, endKeepAlive } from '../kit/keep-alive.js';
@@ -64,8 +64,9 @@ export class Locker {
       if (!(result instanceof KeyHeld)) return this.#createHandle(key, result);
       const { waitMs } = options;
       const { holder, message } = result;
-      this.parts.service.observers.notify('timedOut', () => ({ key: this.keyPrefix + key, waitMs, holder }));
-      throw new LockTimeoutError(key, { waitMs, holder, message });
+      const fullKey = this.keyPrefix + key;
+      this.parts.service.observers.notify('timedOut', () => ({ key: fullKey, waitMs, holder }));
+      throw new LockTimeoutError(fullKey, { waitMs, holder, message });
     } finally {
       endKeepAlive();
     }
@@ -86,7 +87,7 @@ export class Locker {
     const fullKey = this.keyPrefix + key;
     const reenteredHold = this.#tryReenter(fullKey, options);
     if (reenteredHold) return reenteredHold;
-    if (this.serviceEnd.refusesCaller) throw new LockShutdownError(key);
+    if (this.serviceEnd.refusesCaller) throw new LockShutdownError(fullKey);
     const acquisition = new Acquisition(fullKey, options, this.parts);
     const { tracers } = this.parts.service.observers;
     return tracers.length === 0 ? acquisition.run() : runTraced(acquisition, tracers, this.parts.service.backend.name);
@@ -118,7 +119,7 @@ export class Locker {
     }
     if (options.waitMs === 0) return new KeyHeld(metadata);
     const upgrade = isReentrant ? { has: describeClaim(heldClaim), asks: describeClaim(wantedClaim) } : undefined;
-    const heldKeys = currentLocks().map((lock) => lock.key);
+    const heldKeys = currentHolds().map((held) => held.key);
     throw new LockDeadlockError(heldKeys, key, [], upgrade);
   }
 

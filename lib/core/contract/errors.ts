@@ -11,7 +11,7 @@ export abstract class LockError extends Error {
 
   constructor(
     message: string,
-    /** Key that the error is about, or an empty text. */
+    /** Key that the error is about, with the namespace as in events, or an empty text. */
     readonly key: string,
     options?: { readonly cause?: unknown },
   ) {

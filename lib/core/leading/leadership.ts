@@ -154,7 +154,7 @@ export class Leadership implements AsyncDisposable {
     const hold = await new Acquisition(fullKey, acquireOptions, this.parts).run();
     if (hold instanceof KeyHeld) {
       const { holder, message } = hold;
-      throw new LockTimeoutError(this.key, { waitMs: options.waitMs, holder, message });
+      throw new LockTimeoutError(this.settings.fullKey, { waitMs: options.waitMs, holder, message });
     }
     return new Term(this.key, hold, this.parts.holds.release);
   }

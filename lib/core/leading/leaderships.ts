@@ -21,7 +21,7 @@ export class Leaderships {
 
   beginCandidacy(key: string, work: LeaderWork, leadOptions: LeadOptions = {}): Leadership {
     assertKey(key);
-    if (this.#isEnding || this.parts.service.stopSignal.aborted) throw new LockShutdownError(key);
+    if (this.#isEnding || this.parts.service.stopSignal.aborted) throw new LockShutdownError(this.prefix + key);
     if (typeof work !== 'function') refuseOption('work', `must be a function; it was ${shownOption(work)}`);
     assertLeadOptions(leadOptions);
     const { graceMs = DEFAULT_GRACE_MS, signal, ...acquireOptions } = leadOptions;

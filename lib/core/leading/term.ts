@@ -5,9 +5,11 @@ import { LockHandle } from '../holding/lock-handle.js';
 /** Lock of a leader. Its signal aborts when the work has to end, which may be before the lock ends. */
 export class Term extends LockHandle {
   readonly #endController = new AbortController();
+  readonly #fullKey: string;
 
   constructor(key: string, hold: Hold, onRelease: (hold: Hold) => Promise<void>) {
     super(key, hold, onRelease);
+    this.#fullKey = hold.key;
     const { signal: lossSignal } = hold;
     lossSignal.addEventListener('abort', () => this.#endController.abort(lossSignal.reason), { once: true });
     if (lossSignal.aborted) this.#endController.abort(lossSignal.reason);
@@ -25,6 +27,6 @@ export class Term extends LockHandle {
 
   /** The lock stays held until the work has ended. */
   end(reason: 'resigned' | 'shutdown'): void {
-    this.#endController.abort(new LockLostError(this.key, reason));
+    this.#endController.abort(new LockLostError(this.#fullKey, reason));
   }
 }
