@@ -20,6 +20,26 @@ export const SCRIPT_MUTANTS: readonly ScriptMutant[] = [
     to: 'return taken and taken + permits <= limit + 1 or false',
   },
   {
+    mistake: 'let in one more than fit while nobody waits',
+    from: 'if not taken or taken + permits > limit or',
+    to: 'if not taken or taken + permits > limit + 1 or',
+  },
+  {
+    mistake: 'forget the first end when somebody joins',
+    from: 'if first_end > ends_at then first_end = ends_at end',
+    to: '',
+  },
+  {
+    mistake: 'end all shares with the time of the last who came while nobody waits',
+    from: "ttl = math.max(redis.call('PTTL', lease_key), ttl)",
+    to: '',
+  },
+  {
+    mistake: 'free one permit for all that are released while nobody waits',
+    from: 'taken = taken - claim_of(owner)\nif taken',
+    to: 'taken = taken - 1\nif taken',
+  },
+  {
     mistake: 'do not count those who wait',
     from: 'not has_room_for(owner) then\n      return false',
     to: 'not has_room_for(owner) then\n      index = index + 1',

@@ -7,7 +7,8 @@ export const FENCE_TTL_MS = 3_600_000;
 
 /**
  * Returns a token greater than the last one, and not less than the clock in microseconds. Tokens therefore grow even if
- * the fence, the key of the last token, is lost or is no number. All are below 2^53, where doubles are exact.
+ * the fence, the key of the last token, is lost or is no number. All are below 2^53, where doubles are exact. The second value
+ * is the reply of TIME.
  */
 export const NEXT_TOKEN_FUNCTION = `
 local function next_token(fence_key, fence_ttl)
@@ -16,6 +17,6 @@ local function next_token(fence_key, fence_ttl)
   last = last and tonumber(last)
   if last and last >= tonumber(token) then token = string.format('%.0f', last + 1) end
   redis.call('SET', fence_key, token, 'PX', fence_ttl)
-  return token
+  return token, time
 end
 `;

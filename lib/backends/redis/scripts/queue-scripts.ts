@@ -1,5 +1,5 @@
 import { CLOSED_MS } from './closed-keys.js';
-import { FENCE_TTL_MS, NEXT_TOKEN_FUNCTION } from './next-token.js';
+import { COMMON_CASES } from './common-cases.js';
 import { MAX_WAITER_SILENCE_MS, QUEUE_TTL_MS, queueFunctions } from './queue-functions.js';
 import { redisScript } from './redis-script.js';
 
@@ -18,19 +18,6 @@ const KEYS_BY_KIND = {
 export const NEEDS_SHARES_KEY = 'shared';
 
 const GENERAL_CASE_ONLY = 'return nil';
-
-/** Number of digits of a TTL of 10,000 s or more. */
-const LONG_TTL_DIGITS = 8;
-const FENCE_TTL_OF_SHORT_LEASES_MS = 10_000_000 + FENCE_TTL_MS;
-
-/** `FENCE_TTL_OF_SHORT_LEASES_MS` is passed as a text, because Redis takes a microsecond to convert a number. */
-const ACQUIRE_FREE_KEY = `
-if #ttl >= ${LONG_TTL_DIGITS} or redis.call('EXISTS', lease_key, lease_key .. ':q') > 0 then return nil end
-${NEXT_TOKEN_FUNCTION}
-local token = next_token(lease_key .. ':f', '${FENCE_TTL_OF_SHORT_LEASES_MS}')
-redis.call('SET', lease_key, owner .. '|' .. token .. string.match(waiter, '|.*'), 'PX', ttl)
-return token
-`;
 
 /**
  * Acquires the key, or queues. `ttl` is in ms. `waiter` is `channel|metadata`. An empty channel means: do not queue.
@@ -71,13 +58,6 @@ end
 -- Runs without a queue as well: a server that may not write must not name a holder either.
 redis.call('PEXPIRE', QUEUE, ${QUEUE_TTL_MS})
 return {left, holder_lease, index}
-`;
-
-const RELEASE_UNQUEUED_KEY = `
-local lease = redis.call('GET', lease_key)
-if not lease or string.sub(lease, 1, #owner + 1) ~= owner .. '|' then return nil end
-if redis.call('EXISTS', lease_key .. ':q') > 0 then return nil end
-return redis.call('DEL', lease_key)
 `;
 
 /**
@@ -176,13 +156,13 @@ export function queueScripts({ sharded, declaresKeys }: QueueScriptSettings) {
   const scriptsOfKind = (kind: 'exclusive' | 'shared') => {
     const keys = declaresKeys ? KEYS_BY_KIND[kind] : ['lease_key'];
     const functions = queueFunctions({ sharded, lacksSharesKey: declaresKeys && kind === 'exclusive' });
-    const commonCase = (body: string): string => (kind === 'exclusive' ? body : GENERAL_CASE_ONLY);
+    const commonCases = COMMON_CASES[kind];
     const acquire = { keys, args: ['owner', 'ttl', 'waiter'], maxCallsPerCommand: 50 };
     const release = { keys, args: ['owner'], maxCallsPerCommand: 50 };
     const look = { keys, args: ['max_waiters'], maxCallsPerCommand: 1 };
     return {
-      acquire: redisScript(acquire, commonCase(ACQUIRE_FREE_KEY), { functions, body: ACQUIRE }),
-      release: redisScript(release, commonCase(RELEASE_UNQUEUED_KEY), { functions, body: RELEASE }),
+      acquire: redisScript(acquire, commonCases.acquire, { functions, body: ACQUIRE }),
+      release: redisScript(release, commonCases.release, { functions, body: RELEASE }),
       evict: redisScript(release, GENERAL_CASE_ONLY, { functions, body: EVICT }),
       look: redisScript(look, GENERAL_CASE_ONLY, { functions, body: LOOK }),
     };
