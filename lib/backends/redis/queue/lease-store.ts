@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import {
   type Asker,
   type HolderMetadata,
@@ -11,6 +10,7 @@ import {
   NotSentError,
   packMetadata,
   type WakeUps,
+  type StoreTraits,
 } from '../../../core/index.js';
 import { isUndeclaredKeyError } from '../error.js';
 import type { RedisArgument } from '../connection/redis-client.js';
@@ -26,18 +26,9 @@ import {
   shareKeysOf,
 } from '../scripts/redis-values.js';
 import { holderOf, parseKeyState } from './key-state.js';
+import { RetryDelays } from './retry-delays.js';
 import type { Subscriptions } from '../connection/subscription.js';
 
-/** Pause between the attempts of a waiter that cannot be woken, plus or minus a half. */
-const POLL_MS = 100;
-/**
- * Maximum pause of a waiter in the queue, plus or minus an eighth: a wake-up may be lost. Stays below
- * `MAX_WAITER_SILENCE_MS`, after which the queue skips a waiter.
- */
-const QUEUED_RETRY_MS = 3_500;
-/** Delay for each index in the queue, so that the waiters do not all retry at the end of a lease. */
-const DELAY_PER_INDEX_MS = 25;
-const MAX_INDEX_DELAY_MS = 250;
 const MAX_QUEUED_OWNERS = 5_000;
 
 const SCRIPT_COMMANDS = 'SET GET DEL EXISTS TIME PTTL PEXPIRE LINDEX LPOS LREM RPUSH HGET HSET HDEL'.split(' ');
@@ -53,9 +44,10 @@ type ClaimKind = 'exclusive' | 'shared';
  * seconds.
  */
 export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
-  override readonly traits = { keepsOrder: true, maxPermits: MAX_PERMITS };
+  override readonly traits = { keepsOrder: true, maxPermits: MAX_PERMITS } satisfies StoreTraits;
   protected readonly scriptCommands = SCRIPT_COMMANDS;
   readonly #wakeUps: WakeUps;
+  readonly #retryDelays = new RetryDelays();
   #scripts: QueueScripts;
   /** Whether calls name all their keys; `undefined` until a first call has shown whether the server demands it. */
   #declaresKeys: boolean | undefined;
@@ -214,7 +206,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     const holder = holderOf(String(lease));
     return {
       acquired: false,
-      retryAfterMs: retryDelayMs(Number(leftMs), Number(index)),
+      retryAfterMs: this.#retryDelays.next(Number(leftMs), Number(index)),
       ...(holder ? { holder } : {}),
     };
   }
@@ -222,19 +214,4 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
 
 function claimKindOf(owner: string): ClaimKind {
   return isExclusive(owner) ? 'exclusive' : 'shared';
-}
-
-/**
- * @param leftMs milliseconds until the lease may end; negative for another program's value, which has no end
- * @param index index in the queue; negative for a caller that is not in it
- */
-function retryDelayMs(leftMs: number, index: number): number {
-  const endsInMs = leftMs < 0 ? Infinity : leftMs;
-  if (index < 0) return Math.min(endsInMs, randomize(POLL_MS, POLL_MS / 2));
-  const indexDelayMs = Math.min(index * DELAY_PER_INDEX_MS, MAX_INDEX_DELAY_MS);
-  return Math.min(endsInMs + indexDelayMs, randomize(QUEUED_RETRY_MS, QUEUED_RETRY_MS / 8));
-}
-
-function randomize(ms: number, spreadMs: number): number {
-  return ms - spreadMs + randomInt(2 * Math.ceil(spreadMs) + 1);
 }

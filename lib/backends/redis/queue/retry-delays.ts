@@ -1,0 +1,39 @@
+import { randomInt } from 'node:crypto';
+
+/** Pause between the attempts of a waiter that cannot be woken, plus or minus a half. */
+const POLL_MS = 100;
+/**
+ * Maximum pause of a waiter in the queue, plus or minus an eighth: a wake-up may be lost. Stays below
+ * `MAX_WAITER_SILENCE_MS`, after which the queue skips a waiter.
+ */
+const QUEUED_RETRY_MS = 3_500;
+/** Waiters that are answered within this time ask again together: one command then carries their calls. */
+const SAME_DELAY_MS = 5;
+/** Delay for each index in the queue, so that the waiters do not all retry at the end of a lease. */
+const DELAY_PER_INDEX_MS = 25;
+const MAX_INDEX_DELAY_MS = 250;
+
+/** Pauses of the waiters of one process before their next attempts. */
+export class RetryDelays {
+  #queuedMs = QUEUED_RETRY_MS;
+  #chosenAt = -Infinity;
+
+  /**
+   * @param leftMs milliseconds until the lease may end; negative for another program's value, which has no end
+   * @param index index in the queue; negative for a caller that is not in it
+   */
+  next(leftMs: number, index: number): number {
+    const endsInMs = leftMs < 0 ? Infinity : leftMs;
+    if (index < 0) return Math.min(endsInMs, randomize(POLL_MS, POLL_MS / 2));
+    const now = performance.now();
+    if (now - this.#chosenAt > SAME_DELAY_MS) {
+      this.#queuedMs = randomize(QUEUED_RETRY_MS, QUEUED_RETRY_MS / 8);
+      this.#chosenAt = now;
+    }
+    return Math.min(endsInMs + Math.min(index * DELAY_PER_INDEX_MS, MAX_INDEX_DELAY_MS), this.#queuedMs);
+  }
+}
+
+function randomize(ms: number, spreadMs: number): number {
+  return ms - spreadMs + randomInt(2 * Math.ceil(spreadMs) + 1);
+}
