@@ -52,6 +52,13 @@ describe.each(['ioredis', 'redis'] as const)('rights and secrets, by %s', (clien
     expect((await denied()).filter((command) => !/^(?:client|select)/u.test(String(command)))).toEqual([]);
   });
 
+  it.each(['setnx', 'getset', 'del', 'time'])('mode getset tells at the start that it lacks %s', async (command) => {
+    await allow('app', ...RIGHTS.getset.split(' '), `-${command}`);
+    const service = world.service({ mode: 'getset', url: urlOf('app'), clientPackage });
+    await service.start();
+    expect(service.health).toMatchObject({ status: 'down', detail: expect.stringMatching(command) });
+  });
+
   it.each(QUEUE_RIGHTS.split(' ').filter((right) => right.startsWith('+')))(
     'and none of them is too many: %s is missed',
     async (right) => {

@@ -6,6 +6,7 @@ import {
   type LeaseStore,
   packHolder,
   unpackHolder,
+  type StoreTraits,
 } from '../../../core/index.js';
 import { createUnusedName, isFirstReplyOne, leaseKeyOf, splitFields, toMicroseconds } from '../scripts/redis-values.js';
 import type { RedisCommand } from '../connection/redis-client.js';
@@ -35,7 +36,7 @@ interface LeaseReading {
  * - The lease of a holder that died stays on the server, expired, until the next acquisition.
  */
 export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
-  override readonly traits = { keepsOrder: false, writesWithoutOwnerCheck: true };
+  override readonly traits = { keepsOrder: false, writesWithoutOwnerCheck: true } satisfies StoreTraits;
   protected readonly scriptCommands = [];
   /** Times at which leases end, by owner. A `GETSET` has been sent for them, and no reply has proved the acquisition. */
   readonly #unprovenLeaseEndByOwner = new Map<string, number>();
@@ -117,8 +118,10 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     return lease.expiresAt > nowMs;
   }
 
+  /** Sends all commands of this mode, so that a right that the user lacks is known at the start. */
   protected probeServer(): Promise<unknown> {
-    return this.#readLease(leaseKeyOf(this.prefix, createUnusedName()));
+    const key = leaseKeyOf(this.prefix, createUnusedName());
+    return this.#write(key, ['TIME'], ['SETNX', key, ''], ['GET', key], ['GETSET', key, ''], ['DEL', key]);
   }
 
   #write(leaseKey: string, ...commands: readonly RedisCommand[]): Promise<readonly unknown[]> {
