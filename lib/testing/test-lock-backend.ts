@@ -8,6 +8,7 @@ import {
   type LeaseStore,
   LockBackendError,
   MAX_PERMITS,
+  type StoreTraits,
 } from '../core/index.js';
 import { MemoryLeaseStore } from '../backends/memory/index.js';
 
@@ -15,7 +16,7 @@ import { MemoryLeaseStore } from '../backends/memory/index.js';
 export class TestLockBackend implements LeaseStore {
   readonly name = 'test';
   readonly guarantee = 'best-effort';
-  readonly traits = { maxPermits: MAX_PERMITS };
+  readonly traits = { maxPermits: MAX_PERMITS } satisfies StoreTraits;
   readonly #store: MemoryLeaseStore;
   readonly #revocations = new Map<string, { readonly key: string; readonly controller: AbortController }>();
   readonly #wakeCallbacks = new Set<() => void>();

@@ -9,6 +9,7 @@ import {
   LockConfigurationError,
   packHolder,
   SessionEntries,
+  type StoreTraits,
 } from '../../core/index.js';
 import { DatabaseSizeMonitor } from './database-size.js';
 import { DeletionWatch } from './deletion-watch.js';
@@ -32,7 +33,7 @@ export class EtcdLeaseStore implements LeaseStore {
   readonly name = 'etcd';
   readonly guarantee = 'consensus';
   /** `maxPermits` is limited because one response lists all claims to a key. */
-  readonly traits = { endsWith: 'session', maxPermits: 1_000 } as const;
+  readonly traits = { endsWith: 'session', maxPermits: 1_000 } satisfies StoreTraits;
   readonly #context: QueueEntryContext;
   readonly #databaseSizeMonitor: DatabaseSizeMonitor;
   readonly #stopPolling: () => void;

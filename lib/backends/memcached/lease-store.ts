@@ -7,6 +7,7 @@ import {
   type LeaseState,
   type LeaseStore,
   systemClock,
+  type StoreTraits,
 } from '../../core/index.js';
 import { ClaimCell, isClaimLine } from './claim-cell.js';
 import type { StoredItem } from './dialect.js';
@@ -47,7 +48,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     ttlLimits: { minMs: 2_000, maxMs: 30 * 86_400_000 },
     /** Limited because one item holds the claims of all holders. */
     maxPermits: 1_000,
-  };
+  } satisfies StoreTraits;
 
   /** Owners with a lost request, which may still arrive and make a lease without a holder. */
   readonly #ownersInDoubt = new Set<string>();

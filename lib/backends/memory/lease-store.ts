@@ -17,13 +17,14 @@ import {
   describeLine,
   systemClock,
   withoutOwner,
+  type StoreTraits,
 } from '../../core/index.js';
 
 /** Smallest complete `LeaseStore`, for tests and for applications of one process: read it before writing another. */
 export class MemoryLeaseStore implements LeaseStore {
   readonly name = 'memory';
   readonly guarantee = 'best-effort';
-  readonly traits = { maxPermits: MAX_PERMITS };
+  readonly traits = { maxPermits: MAX_PERMITS } satisfies StoreTraits;
   /** Claims of each key: its holders, and then its waiters. */
   readonly #lines = new Map<string, Line>();
   readonly #wakeUpsByKey = new Map<string, Map<string, () => void>>();

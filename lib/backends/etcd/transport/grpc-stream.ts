@@ -21,7 +21,7 @@ export interface StreamListener {
  * Error for an answer of a proxy, or of a server that is no etcd. The request may have been carried out nevertheless.
  */
 export class NotGrpcError extends Error {
-  override readonly name = 'HttpError';
+  override readonly name = 'NotGrpcError';
 
   static fromHead(responseHead: IncomingHttpHeaders & IncomingHttpStatusHeader): NotGrpcError | undefined {
     const { ':status': status, 'content-type': type = 'none', 'grpc-status': code } = responseHead;

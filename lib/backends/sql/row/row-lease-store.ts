@@ -9,6 +9,7 @@ import {
   NotSentError,
   pause,
   systemClock,
+  type StoreTraits,
 } from '../../../core/index.js';
 import { isRefusedValueError, hasErrorCode, createRefusedValueError } from '../connections/database-error.js';
 import type { OwnConnections } from '../connections/own-connections.js';
@@ -25,7 +26,7 @@ const MAX_RETRY_PAUSE_MS = 50;
  */
 export class RowLeaseStore implements LeaseStore {
   readonly guarantee = 'best-effort';
-  readonly traits = { endsWith: 'connection' } as const;
+  readonly traits = { endsWith: 'connection' } satisfies StoreTraits;
   readonly #waiters = new Map<string, RowWaiter>();
   /** By owner, until the owner has learnt the last outcome. */
   readonly #contenders = new Map<string, RowContender>();

@@ -7,6 +7,7 @@ import {
   type LeaseStore,
   LockConfigurationError,
   NotSentError,
+  type StoreTraits,
 } from '../../../core/index.js';
 import { DatabaseError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
@@ -36,7 +37,7 @@ export class SessionLeaseStore implements LeaseStore {
   readonly name: string;
   readonly guarantee = 'best-effort';
   /** One connection serves all waiters. */
-  readonly traits = { endsWith: 'connection', pollMsPerWaiter: 5 } as const;
+  readonly traits = { endsWith: 'connection', pollMsPerWaiter: 5 } satisfies StoreTraits;
   readonly #reservations = new Map<string, KeyReservation>();
   readonly #currentSession: CurrentSession;
   readonly #unansweredSessions: UnansweredSessions;
