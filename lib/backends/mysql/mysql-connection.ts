@@ -1,6 +1,6 @@
 import type { Connection, ConnectionOptions } from 'mysql2';
 import { importClient } from '../../core/index.js';
-import { ADDRESS_TIMEOUT_MS, type Addresses } from '../sql/connections/addresses.js';
+import type { Addresses } from '../sql/connections/addresses.js';
 import { DatabaseError, createSwitchOverError } from '../sql/connections/database-error.js';
 import { isTrue, type Query, readRows } from '../sql/connections/query.js';
 import { type Sockets, CONNECTION_STREAM_SETTING } from '../sql/connections/sockets.js';
@@ -26,6 +26,7 @@ const BEGIN_STATEMENTS = ['set transaction isolation level read committed', 'sta
 
 export class MysqlConnection implements TransactionConnection {
   #connection: Connection | undefined;
+  #address = '';
   #hasEnded = false;
 
   constructor(
@@ -34,9 +35,9 @@ export class MysqlConnection implements TransactionConnection {
     private readonly sockets: Sockets,
   ) {}
 
-  async connect(): Promise<Connection> {
+  async connect(timeoutMs: number): Promise<Connection> {
     const createConnection = await loadMysql2();
-    const connection = await this.addresses.openFirstWorking((url) => this.#open(createConnection, url));
+    const connection = await this.addresses.openFirstWorking((url) => this.#open(createConnection, url, timeoutMs));
     this.#connection = connection;
     if (this.#hasEnded) await endConnection(connection);
     return connection;
@@ -62,20 +63,25 @@ export class MysqlConnection implements TransactionConnection {
     if (this.#connection) await endConnection(this.#connection);
   }
 
+  tryAddressLast(): void {
+    this.addresses.tryLast(this.#address);
+  }
+
   get #connected(): Connection {
     if (this.#connection) return this.#connection;
     throw new DatabaseError('the connection is not open', undefined);
   }
 
-  async #open(createConnection: CreateConnection, url: string): Promise<Connection> {
+  async #open(createConnection: CreateConnection, url: string, timeoutMs: number): Promise<Connection> {
+    this.#address = url;
     const { password, ...options } = this.options;
     const isOneOfSeveral = this.addresses.count > 1;
     const connection = createConnection({
       supportBigNumbers: true,
       ...(url !== '' && { uri: url.replace(/^mariadb:/u, 'mysql:') }),
+      ...(isOneOfSeveral && { connectTimeout: this.addresses.getAddressTimeoutMs(timeoutMs) }),
       ...options,
       ...(password !== undefined && { password: typeof password === 'function' ? await password() : password }),
-      ...(isOneOfSeveral && { connectTimeout: ADDRESS_TIMEOUT_MS }),
       ...createDriverOptions(this.sockets, options, CONNECTION_STREAM_SETTING),
     });
     // An 'error' without a listener ends the process. The end of the socket reports the loss.

@@ -37,15 +37,15 @@ export function mysqlDatabase(server: MysqlServer): SqlDatabase {
   if (url === undefined && typeof connection !== 'object') {
     throw new LockConfigurationError('mysql() needs url, or connection with options of mysql2', 'url');
   }
-  const { connectTimeout = 0, ...options } = connection ?? {};
   const addresses = parseAddresses(server, ['mysql:', 'mariadb:']);
   assertDecodable(server);
-  const createMysqlConnection = (sockets: Sockets): MysqlConnection => new MysqlConnection(options, addresses, sockets);
+  const createMysqlConnection = (sockets: Sockets): MysqlConnection =>
+    new MysqlConnection(connection ?? {}, addresses, sockets);
   return {
     name: 'mysql',
     dialect: mysqlDialect,
     schema: undefined,
-    connectTimeoutMs: Math.max(CONNECT_TIMEOUT_MS, connectTimeout),
+    connectTimeoutMs: Math.max(CONNECT_TIMEOUT_MS, (connection?.connectTimeout ?? 0) * addresses.count),
     creationAdvice: 'Run npx nestjs-distributed-lock migrate',
     synchronizeExample: 'mysql({ url, synchronize: true })',
     createConnection: createMysqlConnection,

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Client, ClientConfig } from 'pg';
 import { importClient } from '../../core/index.js';
-import { ADDRESS_TIMEOUT_MS, type Addresses } from '../sql/connections/addresses.js';
+import type { Addresses } from '../sql/connections/addresses.js';
 import { DatabaseError, createSwitchOverError } from '../sql/connections/database-error.js';
 import { isTrue, type Query, readRows } from '../sql/connections/query.js';
 import { type Sockets, CONNECTION_STREAM_SETTING, getStreamFactory } from '../sql/connections/sockets.js';
@@ -20,6 +20,7 @@ const BEGIN_STATEMENTS = ['begin isolation level read committed'];
 
 export class PgConnection implements TransactionConnection {
   #client: Client | undefined;
+  #address = '';
   #hasEnded = false;
 
   constructor(
@@ -28,9 +29,9 @@ export class PgConnection implements TransactionConnection {
     private readonly sockets: Sockets,
   ) {}
 
-  async connect(): Promise<Client> {
+  async connect(timeoutMs: number): Promise<Client> {
     const PgClient = await loadPg();
-    const client = await this.addresses.openFirstWorking((url) => this.#open(PgClient, url));
+    const client = await this.addresses.openFirstWorking((url) => this.#open(PgClient, url, timeoutMs));
     this.#client = client;
     if (this.#hasEnded) await client.end();
     return client;
@@ -56,12 +57,17 @@ export class PgConnection implements TransactionConnection {
     await this.#client?.end();
   }
 
+  tryAddressLast(): void {
+    this.addresses.tryLast(this.#address);
+  }
+
   get #connected(): Client {
     if (this.#client) return this.#client;
     throw new DatabaseError('the connection is not open', undefined);
   }
 
-  async #open(PgClient: PgClientConstructor, url: string): Promise<Client> {
+  async #open(PgClient: PgClientConstructor, url: string, timeoutMs: number): Promise<Client> {
+    this.#address = url;
     const streamFactory = getStreamFactory(this.options);
     const isOneOfSeveral = this.addresses.count > 1;
     // The driver calls `stream` with its options.
@@ -72,8 +78,8 @@ export class PgConnection implements TransactionConnection {
     const config: ClientConfig = {
       fallback_application_name: 'nestjs-distributed-lock',
       ...(url !== '' && { connectionString: prepareUrl(url, this.options) }),
+      ...(isOneOfSeveral && { connectionTimeoutMillis: this.addresses.getAddressTimeoutMs(timeoutMs) }),
       ...this.options,
-      ...(isOneOfSeveral && { connectionTimeoutMillis: ADDRESS_TIMEOUT_MS }),
       stream,
     };
     const client = new PgClient(config);

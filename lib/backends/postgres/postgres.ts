@@ -53,7 +53,7 @@ export function postgresDatabase(server: PostgresServer): SqlDatabase {
     name: 'postgres',
     dialect: postgresDialect,
     schema,
-    connectTimeoutMs: Math.max(CONNECT_TIMEOUT_MS, connection.connectionTimeoutMillis ?? 0),
+    connectTimeoutMs: Math.max(CONNECT_TIMEOUT_MS, (connection.connectionTimeoutMillis ?? 0) * addresses.count),
     creationAdvice: 'Run npx nestjs-distributed-lock migrate',
     synchronizeExample: 'postgres({ url, synchronize: true })',
     createConnection: createPgConnection,

@@ -1,5 +1,5 @@
-/** Time-out for one of several addresses. A longer one would leave no time for the next address. */
-export const ADDRESS_TIMEOUT_MS = 700;
+/** Minimum time-out for one of several addresses: a distant server needs a few round trips of the network. */
+const MIN_ADDRESS_TIMEOUT_MS = 700;
 
 export class Addresses {
   #lastGoodIndex = 0;
@@ -8,6 +8,11 @@ export class Addresses {
 
   get count(): number {
     return this.addresses.length;
+  }
+
+  /** Returns the time-out for each address when all of them together may take `connectTimeoutMs`. */
+  getAddressTimeoutMs(connectTimeoutMs: number): number {
+    return Math.max(MIN_ADDRESS_TIMEOUT_MS, Math.floor(connectTimeoutMs / this.count));
   }
 
   /** @throws the error that `open` threw for the last address */
@@ -24,5 +29,11 @@ export class Addresses {
       }
     }
     throw lastError;
+  }
+
+  /** Makes new connections try the address last whose server has refused to write. */
+  tryLast(address: string): void {
+    if (this.addresses[this.#lastGoodIndex] === address)
+      this.#lastGoodIndex = (this.#lastGoodIndex + 1) % this.addresses.length;
   }
 }

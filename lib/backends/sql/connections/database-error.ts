@@ -65,7 +65,7 @@ export const WRITABLE_ADVICE = 'locks need a database that takes writes, and not
 
 /** `UNKNOWN_SQLITE_ERROR_1544` is what libsql reports for `SQLITE_READONLY_DIRECTORY`. */
 const READ_ONLY_CODE_PATTERN =
-  /^(25006|ER_(OPTION_PREVENTS_STATEMENT|READ_ONLY_MODE|CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)|SQLITE_READONLY(_DBMOVED|_DIRECTORY)?|UNKNOWN_SQLITE_ERROR_1544)$/u;
+  /^(25006|ER_(OPTION_PREVENTS_STATEMENT|OPEN_AS_READONLY|(INNODB_)?READ_ONLY(_MODE)?|CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)|SQLITE_READONLY(_DBMOVED|_DIRECTORY)?|UNKNOWN_SQLITE_ERROR_1544)$/u;
 
 /** Returns whether a healthy server refused the statement for its values, or for a right that the role lacks. */
 export function isRefusedValueError(error: unknown): error is DatabaseError {

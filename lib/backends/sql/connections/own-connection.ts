@@ -22,6 +22,8 @@ export interface ConnectionSettings {
   readonly database: SqlDatabase;
   readonly connectTimeoutMs: number;
   readonly connectTimeoutOption?: 'connectTimeoutMs' | 'sessionTtlMs';
+  /** Time for all addresses of the server together. @default connectTimeoutMs */
+  readonly addressesTimeoutMs?: number;
   readonly requestTimeoutMs: number;
   /** Called for each new connection before it is used. */
   readonly onOpen: (query: Query) => Promise<void>;
@@ -66,7 +68,7 @@ export class OwnConnection {
       await settleByDeadline(
         Deadline.after(connectTimeoutMs),
         'the database accepted no connection',
-        this.#connect(),
+        this.#connect(connectTimeoutMs),
         timeoutOption,
       );
       this.#canPrepareStatements = await database.dialect.prepareConnection(this.query, requestTimeoutMs, this.client);
@@ -89,6 +91,7 @@ export class OwnConnection {
         if (error instanceof TimeoutError) this.destroy();
         const cause = toErrorWithoutStatement(error);
         if (cause instanceof DatabaseError) cause.isServerAnswer = isAnswerOfServer(cause);
+        if (isReadOnlyError(cause)) this.#connection.tryAddressLast?.();
         if (isRefusedValueError(cause)) this.#lastAnswerAt = systemClock.now();
         if (!this.#isBusy(cause)) throw cause;
         this.#lastAnswerAt = systemClock.now();
@@ -122,8 +125,8 @@ export class OwnConnection {
     this.#connection.end().catch(() => undefined);
   }
 
-  async #connect(): Promise<void> {
-    const client = await this.#connection.connect();
+  async #connect(connectTimeoutMs: number): Promise<void> {
+    const client = await this.#connection.connect(this.settings.addressesTimeoutMs ?? connectTimeoutMs);
     // Some drivers report a lost connection more than once, and an 'error' without a listener ends the process.
     if (client instanceof EventEmitter) client.on('error', () => undefined);
     this.client = client;

@@ -23,11 +23,16 @@ export interface TableContext {
 }
 
 export interface DriverConnection {
-  /** Resolves to the driver's own object for the connection. */
-  connect(): Promise<unknown>;
+  /**
+   * Resolves to the driver's own object for the connection.
+   * @param timeoutMs time for all addresses of the server together
+   */
+  connect(timeoutMs: number): Promise<unknown>;
   readonly query: Query;
   /** May be called while the connection is being opened, and after its end. */
   end(): Promise<void>;
+  /** Makes new connections try this one's address last, since its server refuses to write. */
+  tryAddressLast?(): void;
 }
 
 export type StatementRunner = <T>(statement: () => Promise<T>) => Promise<T>;

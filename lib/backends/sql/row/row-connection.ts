@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { Deadline } from '../../../core/index.js';
-import { toErrorWithoutStatement } from '../connections/database-error.js';
+import { isReadOnlyError, toErrorWithoutStatement } from '../connections/database-error.js';
 import type { ConnectionSettings } from '../connections/own-connection.js';
 import type { Query } from '../connections/query.js';
 import { Sockets } from '../connections/sockets.js';
@@ -44,14 +44,15 @@ export class RowConnection {
       const deadline = Deadline.after(connectTimeoutMs);
       const runInTime = (failureText: string, step: () => Promise<void>): Promise<void> =>
         settleByDeadline(deadline, failureText, runUnlogged(step), `connectTimeoutMs: ${connectTimeoutMs}`);
-      await runInTime('the database accepted no connection', () => connection.#connect());
+      await runInTime('the database accepted no connection', () => connection.#connect(connectTimeoutMs));
       await runInTime('the database did not show the table of the locks, which a change of it may keep closed', () =>
         settings.onOpen(connection.#connection.query),
       );
       return connection;
     } catch (error) {
-      connection.destroy();
-      throw toErrorWithoutStatement(error);
+      const cause = toErrorWithoutStatement(error);
+      connection.destroy(cause);
+      throw cause;
     }
   }
 
@@ -85,7 +86,9 @@ export class RowConnection {
     this.#endController.abort();
   }
 
-  destroy(): void {
+  /** @param cause the failure after which the connection cannot be used, if any */
+  destroy(cause?: unknown): void {
+    if (isReadOnlyError(cause)) this.#connection.tryAddressLast?.();
     this.#sockets.destroy();
     this.#endController.abort();
     if (this.#isDestroyed) return;
@@ -110,8 +113,8 @@ export class RowConnection {
     return answer;
   }
 
-  async #connect(): Promise<void> {
-    await this.#connection.connect();
+  async #connect(connectTimeoutMs: number): Promise<void> {
+    await this.#connection.connect(connectTimeoutMs);
     this.#sockets.assertSocketIsWatched('row');
   }
 }

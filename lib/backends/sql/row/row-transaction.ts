@@ -107,7 +107,7 @@ export class RowTransaction {
   async #end(cause: unknown): Promise<void> {
     try {
       if (cause instanceof TimeoutError) this.rememberSession();
-      if (cause instanceof TimeoutError || isReadOnlyError(cause)) this.connection.destroy();
+      if (cause instanceof TimeoutError || isReadOnlyError(cause)) this.connection.destroy(cause);
       else if (this.driverTransaction.isActive) await this.#runInTime(() => this.driverTransaction.rollback());
     } catch {
       this.connection.destroy();

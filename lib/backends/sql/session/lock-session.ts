@@ -37,6 +37,7 @@ export class LockSession {
     const timeouts = {
       connectTimeoutMs: ttlMs,
       connectTimeoutOption: 'sessionTtlMs' as const,
+      addressesTimeoutMs: Math.min(database.connectTimeoutMs, ttlMs),
       requestTimeoutMs: ttlMs,
     };
     const connectionSettings = { database, ...timeouts, onOpen };

@@ -1,0 +1,106 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { LockService } from 'nestjs-distributed-lock/core';
+import { mysql, type MysqlOptions } from 'nestjs-distributed-lock/mysql';
+import { postgres, type PostgresOptions } from 'nestjs-distributed-lock/postgres';
+import { freePort } from '../../servers/free-port.js';
+import { MysqlServer } from '../../servers/mysql-server.js';
+import { PostgresServer } from '../../servers/postgres-server.js';
+import { FaultProxy } from '../../support/fault-proxy.js';
+import { systemClock } from '../../../lib/core/time/timers.js';
+import { wantedOf } from '../describe-backend.js';
+import { openConnection } from './databases.js';
+
+const STRATEGIES = ['lease', 'row', 'session'] as const;
+/** Milliseconds that a server takes to greet, such as one behind a proxy that starts it. */
+const SLOW_MS = 1_200;
+
+const services: LockService[] = [];
+afterEach(() => Promise.all(services.splice(0).map((service) => service.close())));
+
+const atPort = (url: string, port: number): string => Object.assign(new URL(url), { port: String(port) }).href;
+
+for (const name of wantedOf(['mariadb'])) {
+  describe(`S14: a list of urls, ${name}`, () => {
+    let reader: MysqlServer;
+    let refusing: MysqlServer;
+    let writer: MysqlServer;
+    const open = (options: MysqlOptions): LockService => {
+      const service = new LockService(mysql({ synchronize: true, ...options }));
+      services.push(service);
+      return service;
+    };
+    const ask = async (url: string, sql: string): Promise<void> => {
+      const connection = await openConnection('mariadb', url);
+      await connection.ask(sql);
+      await connection.end();
+    };
+
+    beforeAll(async () => {
+      writer = await MysqlServer.start('mariadb');
+      reader = await MysqlServer.start('mariadb', ['--innodb-read-only']);
+      refusing = await MysqlServer.start('mariadb', ['--init-connect=set session transaction read only']);
+    });
+    afterAll(() => Promise.all([reader.stop(), refusing.stop(), writer.stop()]));
+
+    it.each(STRATEGIES)('a server whose storage engine is read-only is passed over: %s', async (strategy) => {
+      await (await open({ url: [reader.url, writer.url], strategy }).acquire('k')).release();
+    });
+
+    it.each(STRATEGIES)(
+      'a server that refuses writes only when they come is passed over next: %s',
+      async (strategy) => {
+        const urls = [refusing.url, writer.url];
+        for (const url of urls) {
+          await ask(url, `create or replace user app@'%'`);
+          await ask(url, `grant all on test.* to app@'%'`);
+          await (await open({ url }).acquire('the table is there')).release();
+        }
+        const url = urls.map((address) => Object.assign(new URL(address), { username: 'app' }).href);
+        const service = open({ url, strategy });
+        await (await service.acquire('k', { waitMs: 10_000 })).release();
+      },
+    );
+
+    it.each([{ connectTimeoutMs: 20_000 }, { connection: { connectTimeout: 10_000 } }])(
+      'an address has its share of the time, or what the driver is told: %j',
+      async (options) => {
+        await using way = await openSlowWay(writer);
+        await (await open({ url: await way.urls(writer.url), ...options }).acquire('slow', { waitMs: 0 })).release();
+      },
+    );
+  });
+}
+
+for (const name of wantedOf(['postgres'])) {
+  describe(`S14: a list of urls, ${name}`, () => {
+    let server: PostgresServer;
+    beforeAll(async () => {
+      server = await PostgresServer.start();
+    });
+    afterAll(() => server.stop());
+
+    it.each([{ connectTimeoutMs: 20_000 }, { connection: { connectionTimeoutMillis: 10_000 } }])(
+      'an address has its share of the time, or what the driver is told: %j',
+      async (options: PostgresOptions) => {
+        await using way = await openSlowWay(server);
+        const service = new LockService(postgres({ synchronize: true, url: await way.urls(server.url), ...options }));
+        services.push(service);
+        await (await service.acquire('slow', { waitMs: 0 })).release();
+      },
+    );
+  });
+}
+
+/** Returns a way to the server that stays silent at first, and urls: that way, and a port where nobody listens. */
+async function openSlowWay(server: { readonly port: number }) {
+  const proxy = await FaultProxy.start(server);
+  proxy.pause();
+  const timer = systemClock.schedule(SLOW_MS, () => proxy.resume());
+  return {
+    urls: async (url: string) => [atPort(url, proxy.port), atPort(url, await freePort())],
+    async [Symbol.asyncDispose]() {
+      timer.cancel();
+      await proxy.close();
+    },
+  };
+}
