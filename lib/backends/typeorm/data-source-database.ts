@@ -9,13 +9,16 @@ import type {
   TransactionConnection,
 } from '../sql/connections/sql-database.js';
 import { getDefaultConnectTimeoutMs } from './connect-timeout.js';
-import { createDataSource } from './data-source.js';
+import { createDataSource, shareSubscribers } from './data-source.js';
 import { getTableContext } from './databases.js';
 import { createSingleConnectionOptions } from './own-options.js';
 import { hideLockStatements, SILENT_LOGGER } from './silent-logger.js';
 
-/** @throws LockConfigurationError for options that can never work */
-export function createDataSourceDatabase(options: DataSourceOptions): SqlDatabase {
+/**
+ * @param source the application's data source, whose subscribers hear of what holders of rows write
+ * @throws LockConfigurationError for options that can never work
+ */
+export function createDataSourceDatabase(options: DataSourceOptions, source?: DataSource): SqlDatabase {
   const tableContext = getTableContext(options);
   createSingleConnectionOptions(options, new Sockets(() => undefined));
   return {
@@ -23,7 +26,8 @@ export function createDataSourceDatabase(options: DataSourceOptions): SqlDatabas
     name: `typeorm:${options.type}`,
     connectTimeoutMs: getDefaultConnectTimeoutMs(options),
     createConnection: (sockets) => new LocksConnection(createSingleConnectionOptions(options, sockets)),
-    createTransactionConnection: (sockets) => new HoldersConnection(createSingleConnectionOptions(options, sockets)),
+    createTransactionConnection: (sockets) =>
+      new HoldersConnection(createSingleConnectionOptions(options, sockets), source),
   };
 }
 
@@ -75,13 +79,17 @@ class HoldersConnection implements TransactionConnection {
   readonly #dataSource: DataSource;
   #hasEnded = false;
 
-  constructor(options: DataSourceOptions) {
+  constructor(
+    options: DataSourceOptions,
+    private readonly source: DataSource | undefined,
+  ) {
     this.#dataSource = createDataSource(options);
     this.#dataSource.logger = hideLockStatements(this.#dataSource.logger);
   }
 
   async connect(): Promise<void> {
     await this.#dataSource.initialize();
+    if (this.source) shareSubscribers(this.#dataSource, this.source);
     if (this.#hasEnded) await this.end();
   }
 

@@ -16,3 +16,14 @@ export function createDataSource(options: DataSourceOptions, overrides: Partial<
     );
   }
 }
+
+/**
+ * Makes `dataSource` notify the subscribers of `source`, also those added later: providers of Nest push themselves to
+ * the subscribers of the application's data source.
+ */
+export function shareSubscribers(dataSource: DataSource, source: DataSource): void {
+  const { subscribers } = dataSource;
+  // A data source has no subscribers before it is initialized, not even those of its options.
+  const get = () => (source.isInitialized ? source.subscribers : subscribers);
+  Object.defineProperty(dataSource, 'subscribers', { get });
+}

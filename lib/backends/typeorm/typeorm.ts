@@ -4,7 +4,7 @@ import { createSqlBackend, type StrategyOptions } from '../sql/strategies.js';
 import { createDataSourceDatabase } from './data-source-database.js';
 
 interface TypeOrmSource {
-  /** The application's data source. Only its options are used: the locks have connections of their own. */
+  /** The application's data source, for its options and subscribers: the locks have connections of their own. */
   dataSource: DataSource | { readonly options: DataSourceOptions };
 }
 
@@ -22,5 +22,6 @@ export function typeorm(options: TypeOrmOptions): BackendFactory {
   if (dataSource?.options?.type === undefined) {
     throw new LockConfigurationError('dataSource must be a TypeORM DataSource', 'dataSource');
   }
-  return createSqlBackend(createDataSourceDatabase(dataSource.options), options, ['dataSource']);
+  const source = 'subscribers' in dataSource ? dataSource : undefined;
+  return createSqlBackend(createDataSourceDatabase(dataSource.options, source), options, ['dataSource']);
 }
