@@ -152,7 +152,12 @@ export function addLastInterceptor(method: object, interceptor: unknown): void {
   Reflect.defineMetadata(INTERCEPTORS_KEY, [...others, interceptor], method);
 }
 
-function getInterceptors(target: object): readonly unknown[] {
+export function removeInterceptor(target: object, interceptor: unknown): void {
+  const others = getInterceptors(target).filter((other) => other !== interceptor);
+  Reflect.defineMetadata(INTERCEPTORS_KEY, others, target);
+}
+
+export function getInterceptors(target: object): readonly unknown[] {
   const interceptors: unknown = Reflect.getMetadata(INTERCEPTORS_KEY, target);
   return Array.isArray(interceptors) ? interceptors : [];
 }

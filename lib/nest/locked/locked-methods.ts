@@ -13,3 +13,8 @@ export function addLockedMethod(method: LockedMethod): void {
   const { target } = method.declaration;
   Reflect.defineMetadata(METADATA_KEY, [...getLockedMethods(target), method], target);
 }
+
+/** Returns whether the class of `prototype` locks the method, or overrides one that is locked. */
+export function hasLockedMethod(prototype: object, name: string): boolean {
+  return getLockedMethods(prototype).some(({ declaration }) => declaration.name === name);
+}

@@ -6,7 +6,7 @@ import { severalCopiesWarning } from '../copies.js';
 import { getLockServiceToken, LOCK_SERVICES, type NamedLockServices } from '../inject-lock-service.decorator.js';
 import { exploreLazyModules, type ModuleExplorer } from '../lifecycle/lazy-modules.js';
 import type { LockedMethod } from './locked-method.js';
-import { getLockedMethods } from './locked-methods.js';
+import { getLockedMethods, hasLockedMethod } from './locked-methods.js';
 import type { MethodStep } from './method-step.js';
 import { isObject } from '../../decorators/is-object.js';
 import { LockErrorTranslator } from '../requests/lock-error-translator.js';
@@ -35,7 +35,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
     lazyModules: LazyModuleLoader,
     @Optional() translator?: LockErrorTranslator,
   ) {
-    interceptHandlers(modules, translator);
+    interceptHandlers(modules, translator, hasLockedMethod);
     exploreLazyModules(lazyModules, modules, this);
   }
 

@@ -54,7 +54,7 @@ export class LockErrorTranslator implements ExceptionFilter<LockingError> {
   /** Logs `error`, sets the header `Retry-After` over HTTP, and returns the answer. */
   #prepareAnswer(error: LockingError, host: ArgumentsHost, handler?: object): ErrorAnswer {
     const answer = getAnswer(error, this.answers);
-    this.#log(error, answer.status, handler);
+    this.#log(error, answer.status, host, handler);
     if (host.getType() === 'http' && answer.retryAfterSeconds > 0) {
       const { httpAdapter } = this.adapterHost;
       const response: unknown = host.switchToHttp().getResponse();
@@ -77,10 +77,12 @@ export class LockErrorTranslator implements ExceptionFilter<LockingError> {
     return [...this.config.getGlobalFilters(), ...requestScopedClasses].filter((filter) => filter !== this);
   }
 
-  #log(error: LockingError, status: number, handler: object | undefined): void {
+  #log(error: LockingError, status: number, host: ArgumentsHost, handler: object | undefined): void {
     if (EXPECTED_CODES.has(error.code)) {
       // The sender of an event gets no answer, so only the log reports that the event is lost.
       if (handler && isEventHandler(handler)) this.#logger.warn(`An event is lost: ${error.message}`);
+      // Nest does not tell filters whether a message is an event.
+      else if (!handler && host.getType() === 'rpc') this.#logger.warn(`A message or event failed: ${error.message}`);
       else this.#logger.debug(error.message);
     } else if (status < 500) this.#logger.warn(error.message);
     else this.#logger.error(error.message, error.stack);

@@ -1,20 +1,39 @@
-import type { NestInterceptor, Type } from '@nestjs/common';
+import type { Type } from '@nestjs/common';
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { isMethod, type Method } from '../../decorators/declaration.js';
-import { addFirstInterceptor, addLastInterceptor, isFieldResolver, mayBeHandler } from '../method-metadata.js';
+import {
+  addFirstInterceptor,
+  addLastInterceptor,
+  getInterceptors,
+  isEventHandler,
+  isFieldResolver,
+  mayBeHandler,
+  removeInterceptor,
+} from '../method-metadata.js';
 import { wrapFieldResolver } from './field-resolvers.js';
 import { isObject } from '../../decorators/is-object.js';
 import { LockErrorsInterceptor, setLockErrorTranslator } from './lock-errors.interceptor.js';
 import type { LockErrorTranslator } from './lock-error-translator.js';
 import { RequestScopeInterceptor } from './request-scope.interceptor.js';
 
+interface Handler {
+  readonly name: string;
+  readonly method: Method;
+}
+
+type HasLockedMethod = (prototype: object, name: string) => boolean;
+
 /**
- * Adds the interceptors to every handler, because global interceptors do not run in gateways and hybrid applications.
- * Must be called before Nest builds the handlers.
+ * Adds the interceptors to the handlers that need them, because global interceptors do not run in gateways and hybrid
+ * applications. Must be called before Nest builds the handlers.
  * The metadata of a class names classes of interceptors, because several applications may share the class. Nest makes
  * the instances in modules that it scans later; modules that it has scanned get theirs here.
  */
-export function interceptHandlers(modules: ModulesContainer, translator: LockErrorTranslator | undefined): void {
+export function interceptHandlers(
+  modules: ModulesContainer,
+  translator: LockErrorTranslator | undefined,
+  hasLockedMethod: HasLockedMethod,
+): void {
   if (translator) setLockErrorTranslator(modules, translator);
   const interceptors = [
     { provide: LockErrorsInterceptor, useValue: new LockErrorsInterceptor(modules) },
@@ -25,25 +44,51 @@ export function interceptHandlers(modules: ModulesContainer, translator: LockErr
     const classes = wrappers.flatMap(({ metatype, isNotMetatype }) =>
       isClass(metatype) && !isNotMetatype ? [metatype] : [],
     );
-    for (const classRef of classes) addInterceptors(classRef, LockErrorsInterceptor, RequestScopeInterceptor);
+    for (const classRef of classes) addInterceptors(classRef, hasLockedMethod);
     for (const interceptor of interceptors) {
       if (!module.injectables.has(interceptor.provide)) module.addInjectable(interceptor, 'interceptor');
     }
   }
 }
 
-function addInterceptors(classRef: Type, first: Type<NestInterceptor>, last: Type<NestInterceptor>): void {
-  const { prototype } = classRef;
-  const names = new MetadataScanner().getAllMethodNames(prototype);
-  const handlers = names.flatMap((name): [string, Method][] => {
-    const method: unknown = Reflect.get(prototype, name);
-    return isMethod(method) && mayBeHandler(method) ? [[name, method]] : [];
-  });
-  if (handlers.length > 0) addFirstInterceptor(classRef, first);
-  for (const [name, method] of handlers) {
-    addLastInterceptor(method, last);
-    if (isFieldResolver(method)) wrapFieldResolver(prototype, name, method);
+function addInterceptors(classRef: Type, hasLockedMethod: HasLockedMethod): void {
+  const handlers = getHandlers(classRef.prototype);
+  if (handlers.length === 0) return;
+  const interceptedHandlers = handlers.filter(
+    ({ name, method }) =>
+      isSubscribedFirst(method) ||
+      hasLockedMethod(classRef.prototype, name) ||
+      [classRef, method].some(hasOtherInterceptors),
+  );
+  if (interceptedHandlers.length === handlers.length) addFirstInterceptor(classRef, LockErrorsInterceptor);
+  else {
+    removeInterceptor(classRef, LockErrorsInterceptor);
+    for (const { method } of interceptedHandlers) addFirstInterceptor(method, LockErrorsInterceptor);
   }
+  for (const { name, method } of interceptedHandlers) {
+    addLastInterceptor(method, RequestScopeInterceptor);
+    if (isFieldResolver(method)) wrapFieldResolver(classRef.prototype, name, method);
+  }
+}
+
+function getHandlers(prototype: object): readonly Handler[] {
+  return new MetadataScanner().getAllMethodNames(prototype).flatMap((name) => {
+    const method: unknown = Reflect.get(prototype, name);
+    return isMethod(method) && mayBeHandler(method) ? [{ name, method }] : [];
+  });
+}
+
+/**
+ * Returns whether callers of the handler always subscribe to its answer, which Nest requires of handlers with interceptors.
+ * A server may only await its handlers of events.
+ */
+function isSubscribedFirst(method: Method): boolean {
+  return !isEventHandler(method);
+}
+
+function hasOtherInterceptors(target: object): boolean {
+  const ownInterceptors: readonly unknown[] = [LockErrorsInterceptor, RequestScopeInterceptor];
+  return getInterceptors(target).some((interceptor) => !ownInterceptors.includes(interceptor));
 }
 
 function isClass(metatype: unknown): metatype is Type {
