@@ -6,10 +6,13 @@ import {
   addLastInterceptor,
   getInterceptors,
   isEventHandler,
+  isEventStream,
   isFieldResolver,
   mayBeHandler,
   removeInterceptor,
 } from '../method-metadata.js';
+import { ANSWERS_EVENTS_EARLY } from '../nest-10.js';
+import { wrapEventStream } from './event-streams.js';
 import { wrapFieldResolver } from './field-resolvers.js';
 import { isObject } from '../../decorators/is-object.js';
 import { LockErrorsInterceptor, setLockErrorTranslator } from './lock-errors.interceptor.js';
@@ -60,7 +63,8 @@ function addInterceptors(classRef: Type, hasLockedMethod: HasLockedMethod): void
       hasLockedMethod(classRef.prototype, name) ||
       [classRef, method].some(hasOtherInterceptors),
   );
-  if (interceptedHandlers.length === handlers.length) addFirstInterceptor(classRef, LockErrorsInterceptor);
+  const plainHandlers = handlers.filter((handler) => !interceptedHandlers.includes(handler));
+  if (plainHandlers.length === 0) addFirstInterceptor(classRef, LockErrorsInterceptor);
   else {
     removeInterceptor(classRef, LockErrorsInterceptor);
     for (const { method } of interceptedHandlers) addFirstInterceptor(method, LockErrorsInterceptor);
@@ -68,6 +72,9 @@ function addInterceptors(classRef: Type, hasLockedMethod: HasLockedMethod): void
   for (const { name, method } of interceptedHandlers) {
     addLastInterceptor(method, RequestScopeInterceptor);
     if (isFieldResolver(method)) wrapFieldResolver(classRef.prototype, name, method);
+  }
+  for (const { name, method } of plainHandlers) {
+    if (isEventStream(method)) wrapEventStream(classRef.prototype, name, method);
   }
 }
 
@@ -80,10 +87,10 @@ function getHandlers(prototype: object): readonly Handler[] {
 
 /**
  * Returns whether callers of the handler always subscribe to its answer, which Nest requires of handlers with interceptors.
- * A server may only await its handlers of events.
+ * A server may only await its handlers of events. Old versions of Nest answer a request for a stream before they subscribe.
  */
 function isSubscribedFirst(method: Method): boolean {
-  return !isEventHandler(method);
+  return !isEventHandler(method) && !(ANSWERS_EVENTS_EARLY && isEventStream(method));
 }
 
 function hasOtherInterceptors(target: object): boolean {
