@@ -1,17 +1,16 @@
 import { Deadline, Semaphore, systemClock } from '../../../core/index.js';
 import { DatabaseError } from './database-error.js';
 import { DatabaseHealth } from './database-health.js';
+import { IdleCheck, MAX_IDLE_MS } from './idle-check.js';
 import { type ConnectionSettings, OwnConnection } from './own-connection.js';
 import type { Query } from './query.js';
 import { TimeoutError } from './timeout.js';
-
-/** Maximum idle milliseconds of a connection that is used again. The network may have dropped an older one. */
-export const MAX_IDLE_MS = 30_000;
 
 export class OwnConnections {
   readonly #connections = new Set<OwnConnection>();
   readonly #idleConnections: OwnConnection[] = [];
   readonly #semaphore: Semaphore;
+  readonly #idleCheck = new IdleCheck(() => this.#closeUnused());
   readonly health = new DatabaseHealth(() => this.query('select 1', []));
   #lastAnswerAt = -Infinity;
   #isClosed = false;
@@ -34,6 +33,7 @@ export class OwnConnections {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.health.end();
+    this.#idleCheck.cancel();
     await Promise.all(Array.from(this.#connections, (connection) => connection.close()));
   }
 
@@ -82,13 +82,26 @@ export class OwnConnections {
     try {
       const rows = await connection.query(...statement);
       this.#lastAnswerAt = systemClock.now();
-      if (this.#connections.has(connection)) this.#idleConnections.push(connection);
+      if (this.#connections.has(connection)) this.#keepIdle(connection);
       return rows;
     } catch (error) {
-      if (connection.isUsableAfter(error) && this.#connections.has(connection)) this.#idleConnections.push(connection);
+      if (connection.isUsableAfter(error) && this.#connections.has(connection)) this.#keepIdle(connection);
       else this.#destroyConnection(connection);
       throw error;
     }
+  }
+
+  #keepIdle(connection: OwnConnection): void {
+    this.#idleConnections.push(connection);
+    this.#idleCheck.schedule();
+  }
+
+  /** Leaves connections open that were used lately, and returns whether there are any. */
+  #closeUnused(): boolean {
+    const unusedCount = this.#idleConnections.filter(({ idleMs }) => idleMs >= MAX_IDLE_MS).length;
+    // The connection that was used last is the last one.
+    for (const connection of this.#idleConnections.splice(0, unusedCount)) this.#closeConnection(connection);
+    return this.#connections.size > 0;
   }
 
   /** If the connection that was used last was idle for too long, all others were idle for longer. */

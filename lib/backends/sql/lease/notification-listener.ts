@@ -1,5 +1,6 @@
 import { systemClock, retryUntilAnswered, type WakeUps } from '../../../core/index.js';
 import { toErrorWithoutStatement } from '../connections/database-error.js';
+import { IdleCheck } from '../connections/idle-check.js';
 import { type ConnectionSettings, OwnConnection } from '../connections/own-connection.js';
 import type { OwnConnections } from '../connections/own-connections.js';
 import { TimeoutError } from '../connections/timeout.js';
@@ -18,6 +19,7 @@ const MAX_TRUSTED_QUIET_MS = 3_000;
 export class NotificationListener {
   readonly waiterWatch: WaiterWatch;
   readonly #settings: ConnectionSettings;
+  readonly #idleCheck = new IdleCheck(() => this.#closeUnlessNeeded());
   #connection: OwnConnection | undefined;
   #isListening = false;
   /** Whether notifications can never arrive, as behind a pooler. */
@@ -38,6 +40,7 @@ export class NotificationListener {
     private readonly table: string,
     private readonly waitingLine: WaitingLine,
     private readonly wakeUps: WakeUps,
+    private readonly hasHolders: () => boolean,
   ) {
     this.waiterWatch = new WaiterWatch(() => void this.#confirmWaiters());
     this.#settings = { ...settings, requestTimeoutMs: Math.min(settings.requestTimeoutMs, MAX_SILENCE_MS) };
@@ -55,6 +58,7 @@ export class NotificationListener {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#idleCheck.cancel();
     await this.#connection?.close();
   }
 
@@ -119,11 +123,23 @@ export class NotificationListener {
     }
     if (this.#connection !== connection) return false;
     this.#isListening = true;
+    this.#idleCheck.schedule();
     this.#mayWaitersSleep = true;
     this.#lastHeardAt = systemClock.now();
     // Wakes waiters whose notifications were sent while no connection listened.
     void this.#confirmWaiters();
     return true;
+  }
+
+  /** Keeps the connection while somebody waits, or has a lock that somebody else may evict. */
+  #closeUnlessNeeded(): boolean {
+    const connection = this.#connection;
+    if (!connection || !this.#isListening) return false;
+    if (this.wakeUps.isAnyWaiting || this.hasHolders()) return true;
+    this.#connection = undefined;
+    this.#isListening = false;
+    void connection.close();
+    return false;
   }
 
   #deliverMessage(message: string): void {

@@ -35,6 +35,7 @@ export class QueuedLeaseStore extends SqlLeaseStore {
       leaseTable.table,
       waitingLine,
       this.#wakeUps,
+      () => this.#heldKeysByOwnerHash.size > 0,
     );
   }
 

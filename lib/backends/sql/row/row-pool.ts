@@ -1,7 +1,7 @@
 import { Semaphore, systemClock } from '../../../core/index.js';
 import { toErrorWithoutStatement, DatabaseError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
-import { MAX_IDLE_MS } from '../connections/own-connections.js';
+import { IdleCheck, MAX_IDLE_MS } from '../connections/idle-check.js';
 import { RowConnection, type RowConnectionSettings } from './row-connection.js';
 
 /** Called before a caller waits for a free connection. Returns a signal that aborts when the caller stops waiting. */
@@ -11,6 +11,7 @@ export class RowPool {
   readonly #connections = new Set<RowConnection>();
   readonly #idleConnections: { readonly connection: RowConnection; readonly idleSince: number }[] = [];
   readonly #semaphore: Semaphore;
+  readonly #idleCheck = new IdleCheck(() => this.#closeUnused());
   readonly health = new DatabaseHealth(async () => this.release(await this.take()));
   #isClosed = false;
 
@@ -33,9 +34,10 @@ export class RowPool {
   }
 
   release(connection: RowConnection): void {
-    if (this.#connections.has(connection) && !this.#isClosed)
+    if (this.#connections.has(connection) && !this.#isClosed) {
       this.#idleConnections.push({ connection, idleSince: systemClock.now() });
-    else connection.destroy();
+      this.#idleCheck.schedule();
+    } else connection.destroy();
     this.#semaphore.leave();
   }
 
@@ -53,6 +55,7 @@ export class RowPool {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.health.end();
+    this.#idleCheck.cancel();
     await Promise.all(Array.from(this.#connections, (connection) => connection.close()));
   }
 
@@ -70,6 +73,15 @@ export class RowPool {
     if (!lastUsedEntry || systemClock.now() - lastUsedEntry.idleSince < MAX_IDLE_MS) return lastUsedEntry?.connection;
     for (const { connection } of [lastUsedEntry, ...this.#idleConnections.splice(0)]) this.#closeConnection(connection);
     return undefined;
+  }
+
+  /** Leaves connections open that were used lately, and returns whether there are any. */
+  #closeUnused(): boolean {
+    const lastUseOfUnused = systemClock.now() - MAX_IDLE_MS;
+    const unusedCount = this.#idleConnections.filter(({ idleSince }) => idleSince <= lastUseOfUnused).length;
+    // The connection that was used last is the last one.
+    for (const { connection } of this.#idleConnections.splice(0, unusedCount)) this.#closeConnection(connection);
+    return this.#connections.size > 0;
   }
 
   #closeIdleConnections(): void {
