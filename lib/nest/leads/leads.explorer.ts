@@ -1,20 +1,33 @@
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, LazyModuleLoader, ModuleRef, ModulesContainer } from '@nestjs/core';
-import { type Leadership, LockConfigurationError, type LockHandle, type LockService } from '../../core/index.js';
+import {
+  isLockService,
+  type Leadership,
+  LockConfigurationError,
+  type LockHandle,
+  type LockService,
+} from '../../core/index.js';
 import { isMethod, labelOf } from '../../decorators/declaration.js';
 import { getLockServiceToken } from '../inject-lock-service.decorator.js';
 import { type LeadsMethod, getLeadsMethods } from './leads.decorator.js';
 import { endFirst } from '../lifecycle/hook-order.js';
 import { exploreLazyModules, type ModuleExplorer } from '../lifecycle/lazy-modules.js';
+import { findProvidingModule } from '../lifecycle/nest-modules.js';
 import { getLockedMethods } from '../locked/locked-methods.js';
 import { isObject } from '../../decorators/is-object.js';
 
 type ProviderWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
+interface PendingMethods {
+  readonly methods: readonly LeadsMethod[];
+  /** Module of the instance. */
+  readonly host: ProviderWrapper['host'];
+}
+
 @Injectable()
 export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy, ModuleExplorer {
   /** Methods whose leaderships have not started yet, by instance. */
-  readonly #pendingMethods = new Map<object, readonly LeadsMethod[]>();
+  readonly #pendingMethods = new Map<object, PendingMethods>();
   #isStarted = false;
   readonly #leaderships: Leadership[] = [];
 
@@ -59,7 +72,8 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   #collectMethods(wrapper: ProviderWrapper): void {
-    const { instance, metatype, isTransient, isNotMetatype } = wrapper;
+    const { instance, metatype, isTransient, isNotMetatype, isAlias, host } = wrapper;
+    if (isAlias) return;
     const prototype: unknown = isNotMetatype ? instance : typeof metatype === 'function' && metatype.prototype;
     const methods = isObject(prototype) ? getLeadsMethods(prototype) : [];
     for (const { declaration } of methods) {
@@ -73,27 +87,33 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
         throw createMethodError('has @Locked, too: its term is a lock already');
       }
     }
-    if (methods.length > 0 && isObject(instance)) this.#pendingMethods.set(instance, methods);
+    if (methods.length > 0 && isObject(instance)) this.#pendingMethods.set(instance, { methods, host });
   }
 
   #startAll(): void {
-    for (const [instance, methods] of this.#pendingMethods) {
+    for (const [instance, { methods, host }] of this.#pendingMethods) {
       this.#pendingMethods.delete(instance);
-      for (const method of methods) this.#leaderships.push(this.#startLeadership(instance, method));
+      for (const method of methods) this.#leaderships.push(this.#startLeadership(instance, method, host));
     }
   }
 
   #startLeadership(
     instance: object,
     { declaration, key, backend, options, injectedServiceKey }: LeadsMethod,
+    host: ProviderWrapper['host'],
   ): Leadership {
     // Nest injects no properties into instances that a factory has made.
     const injectedService: LockService | undefined = Reflect.get(instance, injectedServiceKey);
-    const service = injectedService ?? this.moduleRef.get<LockService>(getLockServiceToken(backend), { strict: false });
+    const service = injectedService ?? this.#findService(getLockServiceToken(backend), host);
     const work = (term: LockHandle): unknown => {
       const method: unknown = Reflect.get(instance, declaration.name);
       return isMethod(method) ? Reflect.apply(method, instance, [term]) : undefined;
     };
     return service.lead(key, work, options);
+  }
+
+  #findService(token: typeof LockService | string, host: ProviderWrapper['host']): LockService {
+    const service: unknown = host && findProvidingModule(host, token)?.getProviderByKey(token)?.instance;
+    return isLockService(service) ? service : this.moduleRef.get<LockService>(token, { strict: false });
   }
 }

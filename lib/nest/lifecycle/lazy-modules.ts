@@ -1,6 +1,5 @@
-import { type LazyModuleLoader, ModuleRef, type ModulesContainer } from '@nestjs/core';
-
-type NestModule = ModulesContainer extends Map<string, infer Value> ? Value : never;
+import type { LazyModuleLoader, ModulesContainer } from '@nestjs/core';
+import { findModule, type NestModule } from './nest-modules.js';
 
 export interface ModuleExplorer {
   /** @throws LockConfigurationError */
@@ -36,9 +35,7 @@ export function exploreLazyModules(
   const originalLoad = loader.load.bind(loader);
   loader.load = async (...args) => {
     const moduleRef = await originalLoad(...args);
-    const module = Array.from(modules.values()).find(
-      (candidate) => candidate.getProviderByKey(ModuleRef)?.instance === moduleRef,
-    );
+    const module = findModule(modules, moduleRef);
     for (const loadedModule of module ? collectImports(module) : []) {
       const exploration = explorations.get(loadedModule) ?? startExploration(loadedModule);
       explorations.set(loadedModule, exploration);

@@ -5,11 +5,13 @@ import { assertStepsLocked } from '../../decorators/locked-step.js';
 import { severalCopiesWarning } from '../copies.js';
 import { getLockServiceToken, LOCK_SERVICES, type NamedLockServices } from '../inject-lock-service.decorator.js';
 import { exploreLazyModules, type ModuleExplorer } from '../lifecycle/lazy-modules.js';
+import { findModule, findProvidingModule } from '../lifecycle/nest-modules.js';
 import type { LockedMethod } from './locked-method.js';
 import { getLockedMethods, hasLockedMethod } from './locked-methods.js';
 import type { MethodStep } from './method-step.js';
 import { isObject } from '../../decorators/is-object.js';
 import { LockErrorTranslator } from '../requests/lock-error-translator.js';
+import { setLockErrorTranslator } from '../requests/lock-errors.interceptor.js';
 import { interceptHandlers } from '../requests/request-interceptors.js';
 import { assertOverridesLocked } from './unlocked.decorator.js';
 
@@ -35,7 +37,8 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
     lazyModules: LazyModuleLoader,
     @Optional() translator?: LockErrorTranslator,
   ) {
-    interceptHandlers(modules, translator, hasLockedMethod);
+    if (translator) setLockErrorTranslator(modules, translator, findModule(modules, moduleRef)?.isGlobal);
+    interceptHandlers(modules, hasLockedMethod);
     exploreLazyModules(lazyModules, modules, this);
   }
 
@@ -79,7 +82,8 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
     const methods = getLockedMethods(classRef.prototype);
     assertOverridesLocked(classRef.prototype, methods);
     for (const method of methods) {
-      method.validate(classRef, this.services.get(method.backend), routePrefixes);
+      const service = this.#isResponsible(host, method) ? this.services.get(method.backend) : undefined;
+      method.validate(classRef, service, routePrefixes);
       this.#addPendingStep(method.step, instance);
     }
   }
@@ -91,24 +95,26 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
   }
 
   #exploreInstances(wrapper: ProviderWrapper): void {
-    this.#setServices(wrapper.instance);
-    for (const transient of wrapper.getStaticTransientInstances()) this.#setServices(transient?.instance);
-    const { metatype, isFactory, isTransient } = wrapper;
+    const { metatype, isFactory, isTransient, isAlias, host } = wrapper;
+    if (isAlias) return;
+    this.#setServices(wrapper.instance, host);
+    for (const transient of wrapper.getStaticTransientInstances()) this.#setServices(transient?.instance, host);
     const isSingleton = wrapper.isDependencyTreeStatic() && !isTransient;
     if (!isFactory || isSingleton || typeof metatype !== 'function') return;
     // Nest calls the metatype of such a factory for each new instance, for example for each request.
     wrapper.metatype = async (...args: unknown[]): Promise<unknown> => {
       const instance: unknown = await Reflect.apply(metatype, undefined, args);
-      this.#setServices(instance);
+      this.#setServices(instance, host);
       return instance;
     };
   }
 
-  #setServices(instance: unknown): void {
+  #setServices(instance: unknown, host: ProviderWrapper['host']): void {
     if (!isObject(instance)) return;
     assertStepsLocked(instance);
-    const methods = getLockedMethods(instance);
-    assertOverridesLocked(Object.getPrototypeOf(instance) ?? instance, methods);
+    const allMethods = getLockedMethods(instance);
+    assertOverridesLocked(Object.getPrototypeOf(instance) ?? instance, allMethods);
+    const methods = allMethods.filter((method) => this.#isResponsible(host, method));
     const lacksService = methods.some(({ serviceProperty }) => Reflect.get(instance, serviceProperty) === undefined);
     if (lacksService) instancesWithSetServices.add(instance);
     for (const method of methods) {
@@ -117,6 +123,13 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
       if (method.step) this.#setStepProvider(instance, method.step);
       this.#addPendingStep(method.step, instance);
     }
+  }
+
+  /** Returns whether the providers of `host` use the lock services of this explorer's module, and not those of another. */
+  #isResponsible(host: ProviderWrapper['host'], { backend }: LockedMethod): boolean {
+    const providingModule = host && findProvidingModule(host, getLockServiceToken(backend));
+    const services: unknown = providingModule?.getProviderByKey(LOCK_SERVICES)?.instance;
+    return services === undefined || services === this.services;
   }
 
   #setStepProvider(instance: object, { providerProperty, step }: MethodStep): void {

@@ -35,7 +35,7 @@ export class LockErrorTranslator implements ExceptionFilter<LockingError> {
   catch(error: LockingError, host: ArgumentsHost): unknown {
     const ownFilter = this.config
       .getGlobalFilters()
-      .find((filter) => filter !== this && catchesErrorClass(filter, error));
+      .find((filter) => !(filter instanceof LockErrorTranslator) && catchesErrorClass(filter, error));
     // oxlint-disable-next-line promise/valid-params -- a filter of Nest
     if (ownFilter) return ownFilter.catch(error, host);
     const answer = this.#prepareAnswer(error, host);
@@ -74,7 +74,9 @@ export class LockErrorTranslator implements ExceptionFilter<LockingError> {
     const type = context.getType();
     if (type === 'ws' || (type === 'rpc' && this.adapterHost.httpAdapter)) return [];
     const requestScopedClasses = this.config.getGlobalRequestFilters().map(({ metatype }) => metatype);
-    return [...this.config.getGlobalFilters(), ...requestScopedClasses].filter((filter) => filter !== this);
+    return [...this.config.getGlobalFilters(), ...requestScopedClasses].filter(
+      (filter) => !(filter instanceof LockErrorTranslator),
+    );
   }
 
   #log(error: LockingError, status: number, host: ArgumentsHost, handler: object | undefined): void {

@@ -5,8 +5,13 @@ import type { LockErrorTranslator } from './lock-error-translator.js';
 
 const translators = new WeakMap<ModulesContainer, LockErrorTranslator>();
 
-export function setLockErrorTranslator(modules: ModulesContainer, translator: LockErrorTranslator): void {
-  translators.set(modules, translator);
+/** Sets the translator of an application: that of a global module, or else of the first one. */
+export function setLockErrorTranslator(
+  modules: ModulesContainer,
+  translator: LockErrorTranslator,
+  isGlobal = false,
+): void {
+  if (isGlobal || !translators.has(modules)) translators.set(modules, translator);
 }
 
 /** First interceptor of a class, so that the other interceptors see the lock errors themselves. */

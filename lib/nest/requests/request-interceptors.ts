@@ -15,8 +15,7 @@ import { ANSWERS_EVENTS_EARLY } from '../nest-10.js';
 import { wrapEventStream } from './event-streams.js';
 import { wrapFieldResolver } from './field-resolvers.js';
 import { isObject } from '../../decorators/is-object.js';
-import { LockErrorsInterceptor, setLockErrorTranslator } from './lock-errors.interceptor.js';
-import type { LockErrorTranslator } from './lock-error-translator.js';
+import { LockErrorsInterceptor } from './lock-errors.interceptor.js';
 import { RequestScopeInterceptor } from './request-scope.interceptor.js';
 
 interface Handler {
@@ -32,12 +31,7 @@ type HasLockedMethod = (prototype: object, name: string) => boolean;
  * The metadata of a class names classes of interceptors, because several applications may share the class. Nest makes
  * the instances in modules that it scans later; modules that it has scanned get theirs here.
  */
-export function interceptHandlers(
-  modules: ModulesContainer,
-  translator: LockErrorTranslator | undefined,
-  hasLockedMethod: HasLockedMethod,
-): void {
-  if (translator) setLockErrorTranslator(modules, translator);
+export function interceptHandlers(modules: ModulesContainer, hasLockedMethod: HasLockedMethod): void {
   const interceptors = [
     { provide: LockErrorsInterceptor, useValue: new LockErrorsInterceptor(modules) },
     { provide: RequestScopeInterceptor, useValue: new RequestScopeInterceptor() },
