@@ -152,8 +152,9 @@ function createUnknownSessionError(): LockConfigurationError {
 
 function createPoolerError(): LockConfigurationError {
   return new LockConfigurationError(
-    "strategy 'session' needs a connection to the database itself, not to a pooler such as PgBouncer, which may run each " +
-      "statement in another session: give it a direct address, or use strategy 'lease'",
+    "strategy 'session' needs a connection to the database itself, and this one goes through a pooler such as PgBouncer, " +
+      "which may run each statement in another session, or a proxy such as Neon's, which hides the session's id: give it " +
+      "a direct address where there is one, or use strategy 'lease'",
     'strategy',
   );
 }
