@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { fencingToken } from '../../support/fencing-token.js';
 import { contend, RedisWorld, win } from './redis-world.js';
@@ -74,6 +75,21 @@ describe('faults of redis, mode queue', () => {
     } finally {
       await world.operator.config('SET', 'maxmemory', '0');
     }
+  });
+
+  it('R10: a full server keeps shares as long as exclusive locks', async () => {
+    const service = world.service();
+    const locks = [
+      await service.acquire('key', { ttlMs: 900 }),
+      await service.acquire('few', { limit: 3, ttlMs: 900 }),
+    ];
+    await world.operator.config('SET', 'maxmemory', '1');
+    try {
+      await throughout(2_700, () => expect(locks.map(({ isHeld }) => isHeld)).toEqual([true, true]));
+    } finally {
+      await world.operator.config('SET', 'maxmemory', '0');
+    }
+    await Promise.all(locks.map((lock) => lock.release()));
   });
 
   it('R11: a key that was deleted is told at the next renewal', async () => {

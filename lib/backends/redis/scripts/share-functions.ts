@@ -53,9 +53,11 @@ local function add_share(owner, permits, token, metadata, ttl)
 end
 
 -- Renews a share. The first end in the lease may then be too early, but never too late: a shorter TTL is written at once.
+-- A full server refuses HSET and SET as the first write of a script, but no PEXPIRE.
 local function renew_share(owner, token, metadata, ttl)
   local taken, first_end = string.match(lease, '^|(%d+)|(%d+)|')
   local left, ends_at = redis.call('PTTL', LEASE), now_ms() + ttl
+  redis.call('PEXPIRE', SHARES, math.max(left, ttl, 1))
   write_share(owner, token, metadata, ends_at)
   if ttl > left or ends_at < tonumber(first_end) then
     write_shared_lease(taken, math.min(first_end, ends_at), math.max(left, ttl))
