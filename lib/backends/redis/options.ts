@@ -21,7 +21,7 @@ import {
   type RedisLoginOptions,
   type RedisTls,
 } from './access-options.js';
-import { assertClient, assertSendsNothingLate, type GivenClient, hasSeveralServers } from './clients/given-client.js';
+import { assertClient, assertSendsNothingLate, followsFailovers, type GivenClient } from './clients/given-client.js';
 import { CLIENT_PACKAGES, type RedisClientPackage } from './clients/own-client.js';
 import { readRedisUrl } from './redis-url.js';
 
@@ -149,7 +149,7 @@ export function resolveRedisOptions(options: RedisOptions): ResolvedRedisOptions
   const topology = topologyOf(options);
   assertOptions(options, [topology, ...OPTIONS_BY_TOPOLOGY[topology], ...COMMON_OPTIONS], `redis({ ${topology} })`);
   const { mode = 'queue', prefix = 'lock', requestTimeoutMs = 1_000, minReplicas = 0, tracking = 'auto' } = options;
-  const mayFailOver = topology === 'sentinels' || topology === 'cluster' || hasSeveralServers(options.client);
+  const mayFailOver = topology === 'sentinels' || topology === 'cluster' || followsFailovers(options.client);
   const { patienceMs = mayFailOver ? FAILOVER_PATIENCE_MS : 2_000 } = options;
   if (options.url !== undefined) {
     readRedisUrl('url', options.url);

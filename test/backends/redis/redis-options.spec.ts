@@ -3,6 +3,7 @@ import { Cluster, Redis } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis-5';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { redis, type RedisOptions } from 'nestjs-distributed-lock/redis';
+import { resolveRedisOptions } from '../../../lib/backends/redis/options.js';
 
 const url = 'redis://127.0.0.1:1';
 const node = { host: '127.0.0.1', port: 1 };
@@ -131,6 +132,12 @@ describe('redis() takes', () => {
       expect(backend.store.health?.current).toMatchObject({ status: 'idle' });
       await backend.close();
     }
+  });
+
+  it('waits for a failover with a client that asks Sentinels for the master', () => {
+    const client = new Redis({ sentinels: [node], name: 'locks', lazyConnect: true });
+    expect(resolveRedisOptions({ client }).patienceMs).toBe(30_000);
+    expect(resolveRedisOptions({ client: new Redis({ lazyConnect: true }) }).patienceMs).toBe(2_000);
   });
 
   it.each<[string, RedisOptions]>([

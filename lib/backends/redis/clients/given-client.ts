@@ -37,7 +37,13 @@ function isNodeRedis(client: unknown): client is NodeRedisClient | NodeRedisClus
   return isNodeRedisClient(client) || isNodeRedisCluster(client) || isNodeRedisSentinel(client);
 }
 
-export function hasSeveralServers(client: unknown): boolean {
+/** Returns whether the client finds another server after a failover: it has several, or asks Sentinels for the master. */
+export function followsFailovers(client: unknown): boolean {
+  const options: Partial<Record<string, unknown>> = Object(Reflect.get(Object(client), 'options'));
+  return hasSeveralServers(client) || Array.isArray(options.sentinels);
+}
+
+function hasSeveralServers(client: unknown): boolean {
   return isCluster(client) || isNodeRedisCluster(client) || isNodeRedisSentinel(client);
 }
 
