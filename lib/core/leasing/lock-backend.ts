@@ -147,8 +147,9 @@ export class LockBackend {
       question.unwatch?.();
       question.resolve(this.#contenderContext.createLease(question, attempt, times));
     } else if (!attempt.acquired && question.isFinalRefusal(attempt)) {
+      if (!this.#tryRemove(question)) return;
       question.request.onBlocked?.(attempt.holder);
-      if (this.#tryRemove(question)) question.resolve(null);
+      question.resolve(null);
     } else this.#contend(question);
   }
 
