@@ -14,7 +14,7 @@ describeServers('idle connections', (type) => {
   const world = new SqlWorld(type);
   beforeAll(() => world.start());
   afterEach(() => world.endTest());
-  afterEach(() => jest.restoreAllMocks());
+  afterEach(() => void jest.restoreAllMocks());
   afterAll(() => world.stop());
 
   /** Makes timers for idle connections short. Returns the function that makes these connections old. */

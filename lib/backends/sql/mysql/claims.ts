@@ -1,7 +1,7 @@
 import { type ClaimStatements, parseClaimReading } from '../dialect/claim-statements.js';
 import { toStoredBytes } from '../tables/stored-key.js';
 import { NOW, NOW_MICROSECONDS } from './clock.js';
-import { toBytes, hasChangedRow } from './driver.js';
+import { decodeTexts, hasChangedRow, textBytesSql, toBytes } from './driver.js';
 
 const toBytesOrNull = (text: string | null): Buffer | null => (text === null ? null : toBytes(text));
 
@@ -12,13 +12,13 @@ export function mysqlClaims(table: string): ClaimStatements {
     maxPermits: 150,
 
     async read(query, key) {
-      const [columns] = await query(
-        `select cast(${NOW_MICROSECONDS} as char) as now, cast(held.owner as char) as owner, cast(held.token as char) as token,
-           cast(held.metadata as char) as metadata, timestampdiff(microsecond, ${NOW}, held.expires_at) / 1000 as remaining
+      const rows = await query(
+        `select cast(${NOW_MICROSECONDS} as char) as now, ${textBytesSql('held.owner')} as owner, cast(held.token as char) as token,
+           ${textBytesSql('held.metadata')} as metadata, timestampdiff(microsecond, ${NOW}, held.expires_at) / 1000 as remaining
          from (select 1) as one left join ${table} as held on held.lock_key = ?`,
         [toStoredBytes(key)],
       );
-      return parseClaimReading(columns, 1n);
+      return parseClaimReading(decodeTexts(rows)[0], 1n);
     },
 
     async swap(query, key, expectedRow, { owner, token, metadata, untilMs }) {

@@ -12,6 +12,15 @@ type Answer = Awaited<ReturnType<Query>>;
 /** The driver writes bytes in hexadecimal: safe in every SQL mode and every character set. */
 export const toBytes = (text: string): Buffer => Buffer.from(text);
 
+/** Returns SQL for the bytes of a text: the character set of the connection may lack some of its characters. */
+export const textBytesSql = (column: string): string => `cast(convert(${column} using utf8mb4) as binary)`;
+
+/** Returns the rows with texts in place of bytes. */
+export function decodeTexts(rows: Answer): Answer {
+  const decode = (value: unknown): unknown => (Buffer.isBuffer(value) ? value.toString() : value);
+  return rows.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, decode(value)])));
+}
+
 export function hasChangedRow([answer]: Answer): boolean {
   return Number(answer?.['affectedRows']) === 1;
 }

@@ -2,7 +2,7 @@ import { packMetadata } from '../../../core/index.js';
 import type { KeyRowStatements } from '../dialect/key-row.js';
 import { toStoredBytes } from '../tables/stored-key.js';
 import { NOW, NOW_MICROSECONDS } from './clock.js';
-import { toBytes, getLastInsertId } from './driver.js';
+import { decodeTexts, getLastInsertId, textBytesSql, toBytes } from './driver.js';
 
 export const mysqlKeyRow: KeyRowStatements = {
   toColumnValue: toStoredBytes,
@@ -15,13 +15,15 @@ export const mysqlKeyRow: KeyRowStatements = {
     );
   },
 
-  read: (query, table, key) =>
-    query(
-      `select cast(owner as char) as owner, cast(token as char) as token, cast(metadata as char) as metadata,
+  async read(query, table, key) {
+    const rows = await query(
+      `select ${textBytesSql('owner')} as owner, cast(token as char) as token, ${textBytesSql('metadata')} as metadata,
           timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since
        from ${table} where lock_key = ?`,
       [toStoredBytes(key)],
-    ),
+    );
+    return decodeTexts(rows);
+  },
 
   async raise(query, table, key, metadata, owner) {
     const answer = await query(

@@ -12,7 +12,7 @@ import { KEYS_PER_PAGE, readKeyPages } from '../dialect/key-pages.js';
 import { parseRefusal, parseState } from '../dialect/refusal.js';
 import { fromStoredKey, toStoredBytes } from '../tables/stored-key.js';
 import { MICROSECONDS_FROM_NOW_SQL, NOW, NOW_MICROSECONDS, microsecondsSince1970Sql } from './clock.js';
-import { toBytes, hasChangedRow, getLastInsertId } from './driver.js';
+import { decodeTexts, getLastInsertId, hasChangedRow, textBytesSql, toBytes } from './driver.js';
 
 /** Another round follows when the row appeared, disappeared or became free between two statements. */
 const MAX_ROUNDS = 5;
@@ -24,6 +24,7 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
     ? createExistingTableSql(columns, existingTable.abandonedAfterMs)
     : createOwnTableSql(columns);
   const setUpdatedAtSql = updatedAt === undefined ? '' : `, ${updatedAt} = ${nowSql}`;
+  const keyBytesSql = existingTable ? textBytesSql(columnNames.key) : columnNames.key;
   const isOwnRowSql = `${columnNames.key} = ${textPlaceholder} and ${columnNames.owner} = ${textPlaceholder}`;
 
   /** MySQL assigns from left to right, so the token, which depends on the old owner, is first. */
@@ -62,13 +63,14 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
       for (let round = 0; round < MAX_ROUNDS; round += 1) {
         const takenToken = row || !existingTable ? await takeRow(query, lease) : undefined;
         if (takenToken !== undefined) return { acquired: true, fencingToken: takenToken };
-        [row] = await query(
-          `select ${columnNames.owner} = ${textPlaceholder} or ${isOverSql} as is_free, cast(${columnNames.metadata} as char) as metadata, ${heldSinceSql} as since,
-             if(${columnNames.expiresAt} is null, cast(${columnNames.owner} as char), null) as legacy_owner,
+        const rows = await query(
+          `select ${columnNames.owner} = ${textPlaceholder} or ${isOverSql} as is_free, ${textBytesSql(columnNames.metadata)} as metadata, ${heldSinceSql} as since,
+             if(${columnNames.expiresAt} is null, ${textBytesSql(columnNames.owner)}, null) as legacy_owner,
              greatest(timestampdiff(microsecond, ${NOW}, ${columnNames.expiresAt}) / 1000, 0) as remaining
            from ${table} where ${columnNames.key} = ${textPlaceholder}`,
           [toBytes(lease.owner), toKeyValue(lease.key)],
         );
+        [row] = decodeTexts(rows);
         if (row && Number(row['is_free']) === 0) return parseRefusal(row);
         const insertedToken = row ? undefined : await insertRow(query, lease);
         if (insertedToken !== undefined) return { acquired: true, fencingToken: insertedToken };
@@ -105,19 +107,19 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
     },
 
     async look(query, key) {
-      const [row] = await query(
-        `select cast(${columnNames.owner} as char) as owner, cast(${columnNames.token} as char) as token,
-           cast(${columnNames.metadata} as char) as metadata, ${heldSinceSql} as since,
-           if(${columnNames.expiresAt} is null, cast(${columnNames.owner} as char), null) as legacy_owner,
+      const rows = await query(
+        `select ${textBytesSql(columnNames.owner)} as owner, cast(${columnNames.token} as char) as token,
+           ${textBytesSql(columnNames.metadata)} as metadata, ${heldSinceSql} as since,
+           if(${columnNames.expiresAt} is null, ${textBytesSql(columnNames.owner)}, null) as legacy_owner,
            greatest(timestampdiff(microsecond, ${NOW}, ${columnNames.expiresAt}) / 1000, 0) as remaining
          from ${table} where ${columnNames.key} = ${textPlaceholder} and not (${isOverSql})`,
         [toKeyValue(key)],
       );
-      return parseState(row);
+      return parseState(decodeTexts(rows)[0]);
     },
 
     keys(query, prefix) {
-      const selectPageSql = (comparison: string): string => `select ${columnNames.key} as name from ${table}
+      const selectPageSql = (comparison: string): string => `select ${keyBytesSql} as name from ${table}
         where ${columnNames.key} ${comparison} ${textPlaceholder} and left(${columnNames.key}, char_length(${textPlaceholder})) = ${textPlaceholder} and not (${isOverSql})
         order by ${columnNames.key} limit ${KEYS_PER_PAGE}`;
       const prefixBytes = toBytes(prefix);
@@ -130,10 +132,10 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
     async reap(query, idleMs) {
       const isIdleSql = `${columnNames.expiresAt} < ${NOW} - interval ? microsecond`;
       const idleRows = await query(
-        `select ${columnNames.key} as k from ${table} where ${isIdleSql} limit ${MAX_REAPED_ROWS}`,
+        `select ${keyBytesSql} as k from ${table} where ${isIdleSql} limit ${MAX_REAPED_ROWS}`,
         [idleMs * 1000],
       );
-      const keys = idleRows.map(({ k: key }) => (typeof key === 'string' ? toBytes(key) : key));
+      const keys = idleRows.map(({ k: key }) => key);
       if (keys.length === 0) return false;
       const isAmongKeysSql = `${columnNames.key} in (${keys.map(() => textPlaceholder).join(', ')})`;
       await query(`delete from ${table} where ${isAmongKeysSql} and ${isIdleSql}`, [...keys, idleMs * 1000]);

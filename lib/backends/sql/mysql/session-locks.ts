@@ -1,5 +1,6 @@
 import { isTrue } from '../connections/query.js';
 import { mysqlKeyRow } from './key-row.js';
+import { decodeTexts, textBytesSql } from './driver.js';
 import { READ_ONLY_CONDITION } from './read-only.js';
 import { mysqlServerSessions } from './server-sessions.js';
 import { splitTableName } from '../tables/table-name.js';
@@ -31,13 +32,15 @@ export const mysqlSessionLocks: SessionLocks = {
   },
   toLockName: getUserLockName,
 
-  tryLock: (query, table, { lock, ownerLock }, column) =>
-    query(
-      `select case get_lock(?, 0) when 1 then if(get_lock(?, 0) = 1, 1, -1) when 0 then 0 end as locked, cast(metadata as char) as metadata,
+  async tryLock(query, table, { lock, ownerLock }, column) {
+    const rows = await query(
+      `select case get_lock(?, 0) when 1 then if(get_lock(?, 0) = 1, 1, -1) when 0 then 0 end as locked, ${textBytesSql('metadata')} as metadata,
          timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since, ${READ_ONLY_CONDITION} as is_read_only
        from (select 1) as once left join ${table} on lock_key = ?`,
       [lock, ownerLock, column],
-    ),
+    );
+    return decodeTexts(rows);
+  },
 
   async unlock(query, { lock, ownerLock }) {
     await query('select release_lock(?), release_lock(?)', [ownerLock, lock]);
