@@ -2,18 +2,22 @@ import { AsyncResource } from 'node:async_hooks';
 import { isObject } from '../../decorators/is-object.js';
 import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 
-type IterationResult = IteratorResult<unknown>;
+/** Some iterators break the protocol and resolve to `null`. */
+type IterationResult = IteratorResult<unknown> | null;
 
 /** Overrides the methods of the result itself instead of wrapping it, because callers may need its other members. */
 export function followIterator(result: object, callbacks: FollowCallbacks): FollowedResult {
   const cancellation = new AbortController();
   const asyncContext = new AsyncResource('LockedResult');
   const follow = (iterator: object): void => overrideMethods(iterator, callbacks, asyncContext, cancellation.signal);
-  if ('next' in result) follow(result);
+  const getIterator: unknown = Reflect.get(result, Symbol.asyncIterator);
+  const createIterator = (): unknown =>
+    typeof getIterator === 'function' ? Reflect.apply(getIterator, result, []) : undefined;
+  // The `next` of a database's cursor is another method than that of an iterator, and iterating makes an iterator.
+  if ('next' in result && createIterator() === result) follow(result);
   else {
-    const getIterator: unknown = Reflect.get(result, Symbol.asyncIterator);
     overrideProperty(result, Symbol.asyncIterator, () => {
-      const iterator: unknown = typeof getIterator === 'function' ? Reflect.apply(getIterator, result, []) : undefined;
+      const iterator = createIterator();
       if (isObject(iterator)) follow(iterator);
       return iterator;
     });
@@ -36,7 +40,7 @@ function overrideMethods(
         const iterationResult = await asyncContext.runInAsyncScope((): Promise<IterationResult> =>
           Reflect.apply(method, iterator, args),
         );
-        if (!iterationResult.done && name !== 'return') return iterationResult;
+        if (iterationResult !== null && !iterationResult.done && name !== 'return') return iterationResult;
         onEnd();
         await whenReleased();
         return iterationResult;

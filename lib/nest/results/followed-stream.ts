@@ -3,6 +3,13 @@ import { finished, type Readable, type Writable } from 'node:stream';
 import { isObject } from '../../decorators/is-object.js';
 import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 
+interface StreamState {
+  readonly readable?: boolean;
+  readonly writable?: boolean;
+  readonly writableFinished?: boolean;
+  readonly destroyed?: boolean;
+}
+
 /** Returns the stream of a `StreamableFile`, and `undefined` for other objects. */
 export function getFileStream(value: object): unknown {
   if (!('getStream' in value && 'getHeaders' in value) || typeof value.getStream !== 'function') return undefined;
@@ -13,10 +20,21 @@ export function isNodeStream(value: unknown): value is Readable | Writable {
   return isObject(value) && ['pipe', 'on'].every((name) => typeof Reflect.get(value, name) === 'function');
 }
 
-export function followStream(value: object, stream: Readable | Writable, { onEnd }: FollowCallbacks): FollowedResult {
+/** Returns `undefined` for a stream that has ended, and for one without a state: it may have ended long ago. */
+export function followStream(
+  value: object,
+  stream: Readable | Writable,
+  { onEnd }: FollowCallbacks,
+): FollowedResult | undefined {
+  if (!isLive(stream)) return undefined;
   // A duplex stream has ended when its readable side has: callers read it, and its writable side may stay open.
   finished(stream, 'readable' in stream ? { writable: false } : {}, onEnd);
-  return { value, cancel: (reason) => void stream.destroy(reason) };
+  return { value, cancel: (reason) => void stream.destroy?.(reason) };
+}
+
+/** Returns whether the state of `stream` says that it has not ended. Those of old libraries have little or no state. */
+function isLive({ readable, writable, writableFinished, destroyed }: StreamState): boolean {
+  return destroyed !== true && (readable ?? (writable === true || writableFinished === false));
 }
 
 export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }: FollowCallbacks) {
@@ -53,9 +71,13 @@ export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }:
   };
 }
 
-/** Returns `undefined` for a response without a body, whose work has ended. */
+/** Returns `undefined` for a response without a body, or with one that somebody reads already. */
 export function followResponse(response: Response, callbacks: FollowCallbacks): FollowedResult | undefined {
-  if (!response.body) return undefined;
-  const followedBody = followWebStream(response.body, callbacks);
-  return { ...followedBody, value: new Response(followedBody.value, response) };
+  const { body, url, redirected, type } = response;
+  if (!body || response.bodyUsed || body.locked) return undefined;
+  const followedBody = followWebStream(body, callbacks);
+  const copy = new Response(followedBody.value, response);
+  // The constructor does not take over how the response was fetched.
+  for (const [name, value] of Object.entries({ url, redirected, type })) Object.defineProperty(copy, name, { value });
+  return { ...followedBody, value: copy };
 }

@@ -60,7 +60,7 @@ function followResult(result: unknown, label: string, callbacks: FollowCallbacks
   if (isObservable(result)) return followObservable(result, callbacks);
   const stream = getFileStream(result) ?? result;
   if (isNodeStream(stream)) return followStream(result, stream, callbacks);
-  if (result instanceof ReadableStream) return followWebStream(result, callbacks);
+  if (result instanceof ReadableStream) return result.locked ? undefined : followWebStream(result, callbacks);
   if (result instanceof Response) return followResponse(result, callbacks);
   if (Symbol.asyncIterator in result) {
     if (!Object.isExtensible(result)) throw createUnobservableError(label, 'a frozen iterable');
