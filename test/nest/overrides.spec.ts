@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
+import { MetadataScanner } from '@nestjs/core';
 import { currentLock, Locked, Unlocked } from 'nestjs-distributed-lock';
 import { providing } from './apps.js';
 import { Crossing } from './crossing.js';
@@ -38,6 +39,25 @@ class Outspoken extends Report {
 @Injectable()
 class Heir extends Report {}
 
+/** Wraps every method, inherited ones too, on the class's own prototype, and copies the metadata, as tracing libraries do. */
+function Traced(): ClassDecorator {
+  return ({ prototype }) => {
+    for (const name of new MetadataScanner().getAllMethodNames(prototype)) {
+      const method: (...args: unknown[]) => unknown = prototype[name];
+      const wrapper = function (this: unknown, ...args: unknown[]): unknown {
+        return method.apply(this, args);
+      };
+      for (const key of Reflect.getMetadataKeys(method))
+        Reflect.defineMetadata(key, Reflect.getMetadata(key, method), wrapper);
+      Object.defineProperty(prototype, name, { value: wrapper, configurable: true, writable: true });
+    }
+  };
+}
+
+@Traced()
+@Injectable()
+class TracedHeir extends Report {}
+
 const REFUSAL = 'Silent.run overrides Report.run, which has @Locked, and would run without a lock';
 
 describe('a method that overrides a locked one', () => {
@@ -48,9 +68,10 @@ describe('a method that overrides a locked one', () => {
   });
 
   it('has the lock that it says, or none on purpose', async () => {
-    const app = await providing(new Crossing(), Relocked, Outspoken, Heir);
+    const app = await providing(new Crossing(), Relocked, Outspoken, Heir, TracedHeir);
     await expect(app.get(Relocked).run()).resolves.toBe('other');
     await expect(app.get(Outspoken).run()).resolves.toBe('undefined then report');
     await expect(app.get(Heir).run()).resolves.toBe('report');
+    await expect(app.get(TracedHeir).run()).resolves.toBe('report');
   });
 });

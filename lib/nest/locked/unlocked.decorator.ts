@@ -1,6 +1,7 @@
 import { SetMetadata } from '@nestjs/common';
 import { LockConfigurationError } from '../../core/index.js';
 import { findDeclaringPrototype } from '../../decorators/declaration.js';
+import { getDeclaration } from '../method-metadata.js';
 import type { LockedMethod } from './locked-method.js';
 
 const UNLOCKED_METADATA = Symbol.for('nestjs-distributed-lock/a method with @Unlocked');
@@ -24,6 +25,8 @@ export function assertOverridesLocked(prototype: object, methods: readonly Locke
     );
     const method: unknown = Object.getOwnPropertyDescriptor(declaringPrototype, name)?.value;
     if (isLocked || typeof method !== 'function') continue;
+    // A wrapper of the locked method itself, which a tracing library has put on the prototype of a subclass.
+    if (getDeclaration(method) === declaration) continue;
     if (Reflect.hasMetadata(UNLOCKED_METADATA, method) || isTestDouble(method)) continue;
     throw new LockConfigurationError(
       `${declaringPrototype.constructor.name}.${String(name)} overrides ${label}, which has @Locked, and would run without a lock: give it ` +
