@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { packCommand, readCommand } from './redis-protocol.js';
 
 const REFUSAL = "return redis.error_reply('ERR script tried accessing undeclared key')";
 
@@ -51,9 +52,9 @@ export class DeclaredKeysProxy {
     server.pipe(client);
     client.on('data', (chunk: Buffer) => {
       rest = Buffer.concat([rest, chunk]);
-      for (let command = read(rest); command; command = read(rest)) {
+      for (let command = readCommand(rest); command; command = readCommand(rest)) {
         rest = rest.subarray(command.length);
-        server.write(pack(this.#checked(command.parts)));
+        server.write(packCommand(this.#checked(command.parts)));
       }
     });
   }
@@ -70,31 +71,4 @@ export class DeclaredKeysProxy {
     this.refused += 1;
     return ['EVAL', REFUSAL, '0'].map((text) => Buffer.from(text));
   }
-}
-
-/** The first command of a stream, if all of it is there. */
-function read(stream: Buffer): { readonly parts: readonly Buffer[]; readonly length: number } | undefined {
-  let at = 0;
-  const line = (): string | undefined => {
-    const end = stream.indexOf('\r\n', at);
-    if (end < 0) return undefined;
-    const text = stream.toString('latin1', at, end);
-    at = end + 2;
-    return text;
-  };
-  const count = Number(line()?.slice(1));
-  if (!(count > 0)) return undefined;
-  const parts: Buffer[] = [];
-  while (parts.length < count) {
-    const length = Number(line()?.slice(1));
-    if (!(at + length + 2 <= stream.length)) return undefined;
-    parts.push(stream.subarray(at, at + length));
-    at += length + 2;
-  }
-  return { parts, length: at };
-}
-
-function pack(parts: readonly Buffer[]): Buffer {
-  const heads = parts.flatMap((part) => [Buffer.from(`$${part.length}\r\n`), part, Buffer.from('\r\n')]);
-  return Buffer.concat([Buffer.from(`*${parts.length}\r\n`), ...heads]);
 }

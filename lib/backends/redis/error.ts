@@ -74,7 +74,14 @@ export function isUnknownScriptError({ message }: Error): boolean {
   return message.startsWith('NOSCRIPT');
 }
 
-/** Recognizes READONLY also within the error of a script, as Redis before version 7 and KeyDB send it. */
-export function isReadOnlyError({ message }: Error): boolean {
-  return /\bREADONLY\b/u.test(message);
+/**
+ * Recognizes the errors of a former master, whose name may lead to the present one by now. Redis before version 7 and
+ * KeyDB send them within the error of a script.
+ */
+export function isFormerMasterError({ message }: Error): boolean {
+  return /\b(?:READONLY|MASTERDOWN|NOREPLICAS)\b/u.test(message);
+}
+
+export function isNoReplicasError({ message }: Error): boolean {
+  return /\bNOREPLICAS\b/u.test(message);
 }

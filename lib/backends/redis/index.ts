@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type BackendFactory, type LeaseStore, LockBackend, WakeUps } from '../../core/index.js';
+import { type BackendFactory, type LeaseStore, LockBackend, systemClock, WakeUps } from '../../core/index.js';
 import { createGivenClientSource, createHostSource, createUrlSource } from './connection/client-sources.js';
 import { ClusterSubscriptions } from './cluster/cluster-subscriptions.js';
 import { ClusterConnection } from './cluster/cluster-connection.js';
@@ -92,7 +92,7 @@ interface SubscriptionSettings {
 }
 
 function createConnection(source: ClientSource, { prefix, requestTimeoutMs }: ResolvedRedisOptions) {
-  const servers = new RedisConnection(source, requestTimeoutMs);
+  const servers = new RedisConnection(source, requestTimeoutMs, systemClock, { prefix });
   const createSubscriptions = ({ wakesWaiters }: SubscriptionSettings) =>
     new Subscription(servers, wakesWaiters ? `${prefix}:${randomUUID()}` : undefined, new WakeUps(), false);
   return { servers, createSubscriptions };

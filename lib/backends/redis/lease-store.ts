@@ -1,10 +1,18 @@
-import type { HealthSource, LeaseState, LeaseStore, LeaseWatch, StoreTraits } from '../../core/index.js';
+import {
+  type HealthSource,
+  type LeaseState,
+  type LeaseStore,
+  type LeaseWatch,
+  NotSentError,
+  type StoreTraits,
+} from '../../core/index.js';
 import type { RedisCommand } from './connection/redis-client.js';
 import type { RedisServers } from './connection/redis-servers.js';
 import { toLoggableError } from './error.js';
 import { scanKeys } from './key-scan.js';
 import { explainStartError } from './missing-commands.js';
 import type { ResolvedRedisOptions } from './options.js';
+import { OwnersInDoubt } from './owners-in-doubt.js';
 import { RENEW } from './scripts/lease-scripts.js';
 import { isLeaseOf, keyOfLease, leaseKeyOf } from './scripts/redis-values.js';
 import type { Subscriptions } from './connection/subscription.js';
@@ -19,6 +27,7 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
   readonly traits: StoreTraits = { keepsOrder: true };
+  protected readonly ownersInDoubt = new OwnersInDoubt();
   protected readonly prefix: string;
   protected readonly tracksKeys: boolean;
 
@@ -55,6 +64,17 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
   }
 
   abstract release(key: string, owner: string): Promise<boolean>;
+
+  /** Must be called for an acquisition that failed, with the error of the request. */
+  protected noteFailedAcquisition(owner: string, error: Error): void {
+    if (!(error instanceof NotSentError)) this.ownersInDoubt.add(owner);
+  }
+
+  /** Releases a key that was granted to `owner` after its release. */
+  protected releaseLateGrant(owner: string): void {
+    const key = this.ownersInDoubt.releasedKeyOf(owner);
+    if (key !== undefined) this.release(key, owner).catch(() => undefined);
+  }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     if (this.tracksKeys) this.subscriptions?.openForHolder(leaseKeyOf(this.prefix, key));

@@ -58,7 +58,7 @@ export class RedlockNode {
     source: ClientSource,
     private readonly settings: RedlockSettings,
   ) {
-    this.connection = new RedisConnection(source, settings.requestTimeoutMs);
+    this.connection = new RedisConnection(source, settings.requestTimeoutMs, systemClock, { prefix: settings.prefix });
     this.health.onChange(({ status }) => {
       if (status !== 'up') return;
       for (const [owner, release] of this.#failedReleases) this.takeBack(owner, release).catch(() => undefined);

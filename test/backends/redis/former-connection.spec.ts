@@ -1,4 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { LockService } from 'nestjs-distributed-lock/core';
+import { redis } from 'nestjs-distributed-lock/redis';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
 
@@ -31,5 +34,22 @@ describe('a request of a former connection', () => {
     expect(await world.operator.exists('lock:{key}')).toBe(0);
     await expect(world.service().withLock('key', () => 'in', { waitMs: 0 })).resolves.toBe('in');
     expect(before).toBeGreaterThan(0);
+  });
+
+  it.each(['queue', 'plain'] as const)('of a given client closes no key after its TTL either (%s)', async (mode) => {
+    const proxy = await world.proxy();
+    const client = world.disconnecting(new Redis(proxy.url));
+    client.on('error', () => undefined);
+    const locks = world.closing(new LockService(redis({ client, mode, requestTimeoutMs: 300, patienceMs: 300 })));
+    await locks.withLock('warm-up', () => undefined);
+    proxy.delay(HELD_BACK_MS, 'up');
+    // The acquisition arrives long after the end of the lease that it asks for.
+    await expect(locks.acquire('key', { ttlMs: 900, waitMs: 300 })).rejects.toThrow();
+    proxy.delay(0);
+    const ghost = async (): Promise<number> => world.operator.exists('lock:{key}');
+    const stats = async (): Promise<number> => (await world.server.commandStats()).get('evalsha') ?? 0;
+    const before = await stats();
+    await eventually(async () => expect(await stats()).toBeGreaterThan(before), { withinMs: 2 * HELD_BACK_MS });
+    await eventually(async () => expect(await ghost()).toBe(0), { withinMs: 400 });
   });
 });

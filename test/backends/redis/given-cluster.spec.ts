@@ -83,6 +83,18 @@ describe('a Cluster that only the locks use', () => {
     await lock.release();
   });
 
+  it('names each connection differently, so that nobody ends that of another process', async () => {
+    given = new QuietCluster(cluster);
+    await given.move();
+    const services = [1, 2, 3].map(() => new LockService(redis({ client: given })));
+    await Promise.all(services.map((locks) => locks.withLock('key', () => undefined)));
+    const lists = await Promise.all(cluster.servers.map(({ port }) => askRedis(port, 'CLIENT LIST')));
+    const names = [...lists.join('\n').matchAll(/ name=(nestjs-distributed-lock\S*)/gu)].map(([, name]) => name);
+    expect(names.length).toBeGreaterThanOrEqual(services.length);
+    expect(new Set(names).size).toBe(names.length);
+    await Promise.all(services.map((locks) => locks.close()));
+  });
+
   it('says why it has no nodes', async () => {
     given = new QuietCluster(cluster);
     given.status = 'connecting';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
-import { OWN_CLIENT_OPTIONS } from '../../../lib/backends/redis/clients/ioredis.js';
+import { createOwnClientOptions } from '../../../lib/backends/redis/clients/ioredis.js';
 import { failureOf, handled } from '../../conformance/contract.js';
 import { askRedis } from '../../servers/ask-redis.js';
 import { RedisServer } from '../../servers/redis-server.js';
@@ -80,15 +80,25 @@ describe.each(Object.entries(TROUBLES))('R12: a server that answers %s', (code, 
   });
 });
 
-describe('a connection of ours leaves a server that has become a replica', () => {
+describe('a connection of ours leaves a server that is the master no more', () => {
   it.each([
     "READONLY You can't write against a read only replica.",
+    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+    'NOREPLICAS Not enough good replicas to write.',
     "ERR Error running script (call to f_4ae1): @user_script:16: @user_script: 16: -READONLY You can't write against a read only replica.",
   ])('which says %s', (message) => {
-    expect(OWN_CLIENT_OPTIONS.reconnectOnError(new Error(message))).toBe(true);
+    expect(createOwnClientOptions().reconnectOnError(new Error(message))).toBe(true);
+  });
+
+  it('and once in a while only because it misses replicas, which may last', () => {
+    const { reconnectOnError } = createOwnClientOptions();
+    const error = new Error('NOREPLICAS Not enough good replicas to write.');
+    expect([reconnectOnError(error), reconnectOnError(error)]).toEqual([true, false]);
   });
 
   it('and no other, whatever it says', () => {
-    expect(OWN_CLIENT_OPTIONS.reconnectOnError(new Error('ERR value is not an integer or out of range'))).toBe(false);
+    expect(createOwnClientOptions().reconnectOnError(new Error('ERR value is not an integer or out of range'))).toBe(
+      false,
+    );
   });
 });

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisClient } from 'nestjs-distributed-lock/redis';
-import { OWN_CLIENT_OPTIONS, withDatabaseCheck } from '../../../lib/backends/redis/clients/ioredis.js';
+import { createOwnClientOptions, withDatabaseCheck } from '../../../lib/backends/redis/clients/ioredis.js';
 import { askRedis } from '../../servers/ask-redis.js';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
@@ -53,8 +53,8 @@ describe('what counts as a connection', () => {
   });
 
   it.each<[string, (port: number) => RedisClient]>([
-    ['6', (port) => new Redis({ ...OWN_CLIENT_OPTIONS, port })],
-    ['5', (port) => new Redis5({ ...OWN_CLIENT_OPTIONS, port })],
+    ['6', (port) => new Redis({ ...createOwnClientOptions(), port })],
+    ['5', (port) => new Redis5({ ...createOwnClientOptions(), port })],
   ])('is none that ended during its handshake, and another one is made (ioredis %s)', async (_version, make) => {
     let isSlammed = true;
     const door = createServer((client) => {

@@ -4,7 +4,7 @@ import type { ConnectionOptions } from 'node:tls';
 import { pause, systemClock } from '../../../core/index.js';
 import type { Login, LoginSource, RedisAddress, RedisTls } from '../access-options.js';
 import type { NatMap, RedisClient } from '../connection/redis-client.js';
-import { isErrorReply } from '../error.js';
+import { isErrorReply, isFormerMasterError, isNoReplicasError } from '../error.js';
 
 const MAX_RECONNECT_DELAY_MS = 1_000;
 export const CONNECT_TIMEOUT_MS = 5_000;
@@ -12,6 +12,7 @@ export const SENTINEL_TIMEOUT_MS = 1_000;
 /** Idle time before TCP keep-alives: firewalls drop connections that are idle for minutes. */
 export const KEEP_ALIVE_AFTER_MS = 10_000;
 const LOGIN_RETRY_MS = 500;
+const NO_REPLICAS_RECONNECT_MS = 5_000;
 export const CONNECTION_NAME = 'nestjs-distributed-lock';
 
 export interface ServerLocation {
@@ -42,6 +43,21 @@ export interface ClientMaker {
 export function reconnectDelayMs(attempt: number): number {
   const delayMs = Math.min(20 * 2 ** attempt, MAX_RECONNECT_DELAY_MS);
   return delayMs / 2 + randomInt(Math.ceil(delayMs / 2) + 1);
+}
+
+/**
+ * Returns a function that decides whether a client reconnects because of an error. NOREPLICAS may last, and then demands
+ * a new connection only once in a while.
+ */
+export function createReconnectRule(): (error: Error) => boolean {
+  let lastAt = -Infinity;
+  return (error) => {
+    if (!isFormerMasterError(error)) return false;
+    const now = performance.now();
+    if (isNoReplicasError(error) && now - lastAt < NO_REPLICAS_RECONNECT_MS) return false;
+    lastAt = now;
+    return true;
+  };
 }
 
 /** Returns a unique name, which proves that a connection on the server belongs to one client. */

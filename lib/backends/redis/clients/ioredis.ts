@@ -1,13 +1,12 @@
 import type { RedisOptions } from 'ioredis';
 import type { Login, LoginSource } from '../access-options.js';
 import type { RedisClient } from '../connection/redis-client.js';
-import { isReadOnlyError } from '../error.js';
 import {
   askForLogin,
   type ClientMaker,
   CONNECT_TIMEOUT_MS,
-  CONNECTION_NAME,
   createConnectionName,
+  createReconnectRule,
   KEEP_ALIVE_AFTER_MS,
   type MasterLocation,
   reconnectDelayMs,
@@ -22,11 +21,10 @@ const DISCONNECT_TIMEOUT_MS = 50;
  * Options of the backend's own clients. The offline queue and retries are off: a command that waits in the client could
  * run after it was reported as failed.
  *
- * The client reconnects when its server has become a replica: the name of the server may lead to the master by now.
  * Automatic pipelines are off, because they treat `ssubscribe` as an ordinary command. `withDatabaseCheck` replaces the
  * ready check. All servers speak RESP2, with which `KeyTracking` works.
  */
-export const OWN_CLIENT_OPTIONS = {
+const FIXED_OPTIONS = {
   lazyConnect: true,
   enableOfflineQueue: false,
   enableReadyCheck: true,
@@ -37,10 +35,12 @@ export const OWN_CLIENT_OPTIONS = {
   keepAlive: KEEP_ALIVE_AFTER_MS,
   connectTimeout: CONNECT_TIMEOUT_MS,
   disconnectTimeout: DISCONNECT_TIMEOUT_MS,
-  connectionName: CONNECTION_NAME,
   retryStrategy: reconnectDelayMs,
-  reconnectOnError: isReadOnlyError,
 } as const;
+
+export function createOwnClientOptions() {
+  return { ...FIXED_OPTIONS, connectionName: createConnectionName(), reconnectOnError: createReconnectRule() };
+}
 
 type ReadyCheckCallback = (error: unknown, info?: object) => void;
 
@@ -95,7 +95,7 @@ export async function importIoredis(): Promise<ClientMaker> {
   }
 
   const makeClient = (location: ClientOptions, login: LoginSource): RedisClient => {
-    const options = { ...OWN_CLIENT_OPTIONS, connectionName: createConnectionName(), ...location };
+    const options = { ...createOwnClientOptions(), ...location };
     const client = typeof login === 'function' ? new LoginRedis(options, login) : new Redis({ ...options, ...login });
     return withDatabaseCheck(client);
   };

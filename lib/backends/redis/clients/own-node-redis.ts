@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 import { pause, systemClock } from '../../../core/index.js';
 import type { RedisArgument, RedisClient } from '../connection/redis-client.js';
-import { isErrorReply, isReadOnlyError } from '../error.js';
+import { isErrorReply } from '../error.js';
 import { CHANGES_CHANNEL } from '../connection/key-tracking.js';
-import { createConnectionName, reconnectDelayMs, selectDatabase } from './client-settings.js';
+import { createConnectionName, createReconnectRule, reconnectDelayMs, selectDatabase } from './client-settings.js';
 import { callNodeRedis, LateWriteMonitor } from './node-redis-command.js';
 import type { NodeRedisClient } from './node-redis-types.js';
 
@@ -40,6 +40,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
   #abortController = new AbortController();
   #endConnection = (): void => undefined;
   readonly #lateWriteMonitor = new LateWriteMonitor();
+  readonly #demandsReconnect = createReconnectRule();
   readonly #channels = new Set<string>();
   #attemptCount = 0;
 
@@ -65,8 +66,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     const reply = callNodeRedis(client, command, ...args);
     this.#lateWriteMonitor.onCall();
     reply.catch((error: unknown) => {
-      // The server is a replica now. A new connection to its host name may reach the present master.
-      if (client === this.#client && isErrorReply(error) && isReadOnlyError(error)) this.#endConnection();
+      if (client === this.#client && isErrorReply(error) && this.#demandsReconnect(error)) this.#endConnection();
     });
     return reply;
   }

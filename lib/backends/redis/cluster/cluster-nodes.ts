@@ -45,7 +45,7 @@ export class ClusterNodes {
     const existingConnection = this.#connections.get(address);
     if (existingConnection) return existingConnection;
     const source = this.source.createClientSource(address);
-    const connection = new RedisConnection(source, this.timeoutMs, systemClock, this.slotOf);
+    const connection = new RedisConnection(source, this.timeoutMs, systemClock, { slotOfKey: this.slotOf });
     if (this.#onKeyChange) connection.trackKeys(this.#onKeyChange);
     this.#connections.set(address, connection);
     return connection;

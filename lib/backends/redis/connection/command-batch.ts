@@ -1,6 +1,7 @@
-import { isErrorReply, isReadOnlyError, isUnknownScriptError, toLoggableError } from '../error.js';
+import { isErrorReply, isFormerMasterError, isUnknownScriptError, toLoggableError } from '../error.js';
 import type { RedisScript, ScriptCall } from '../scripts/redis-script.js';
 import { asList } from '../scripts/redis-values.js';
+import type { KeyRouting } from './key-routing.js';
 import type { KeyTracking } from './key-tracking.js';
 import type { RedisArgument, RedisClient, RedisCommand } from './redis-client.js';
 import type { RedisRequest } from './redis-servers.js';
@@ -11,10 +12,10 @@ export interface PendingRequestListener {
   onSettled(pending: PendingRequest): void;
   onErrorReply(error: Error): void;
   /**
-   * Returns whether to send the request again in a command of its own, after READONLY for one call of a shared command.
+   * Returns whether to send a request again alone, after one call of a shared command had an error of a former master.
    * One request at a time is enough to show the client the error.
    */
-  reserveReadOnlyResend(): boolean;
+  reserveVisibleResend(): boolean;
   /** Sends a request again whose first command the server did not carry out. */
   resend(pending: PendingRequest, mode: SendMode): void;
 }
@@ -37,8 +38,7 @@ export class PendingRequest {
 
   constructor(
     readonly request: Omit<RedisRequest<unknown>, 'read'>,
-    /** Slot of the request's key. Calls with keys of different slots must not share a command. */
-    readonly slot: number,
+    readonly leaseKey: string,
     readonly mode: SendMode,
     private readonly listener: PendingRequestListener,
     readonly resolve: (replies: readonly unknown[]) => void,
@@ -50,12 +50,12 @@ export class PendingRequest {
   }
 
   onReply(reply: unknown, isCommandShared: boolean): void {
-    if (this.#missingReplyCount === 0) return;
+    if (this.#missingReplyCount === 0) return this.request.onLateReply?.();
     if (isErrorReply(reply)) {
       const error = toLoggableError(reply);
       this.listener.onErrorReply(error);
-      // The client sees only an error that answers a whole command, and may reconnect because of READONLY.
-      const shouldResend = isCommandShared && isReadOnlyError(error) && this.listener.reserveReadOnlyResend();
+      // The client sees only an error that answers a whole command, and may reconnect because of it.
+      const shouldResend = isCommandShared && isFormerMasterError(error) && this.listener.reserveVisibleResend();
       return shouldResend ? this.#resend({ ...this.mode, isAlone: true }) : this.fail(error);
     }
     this.#replies[this.size - this.#missingReplyCount] = reply;
@@ -71,7 +71,7 @@ export class PendingRequest {
 
   /** Handles an error reply that any of the requests in a shared command may have caused. */
   onSharedCommandError(error: Error): void {
-    if (isUnknownScriptError(error) || isReadOnlyError(error)) this.fail(error);
+    if (isUnknownScriptError(error) || isFormerMasterError(error)) this.fail(error);
     else this.#resend({ ...this.mode, isAlone: true });
   }
 
@@ -96,6 +96,8 @@ export class PendingRequest {
 }
 
 interface BatchCommand {
+  /** Value of `KeyRouting.groupOf` for the keys of the command. */
+  readonly keyGroup: number | string;
   readonly command: RedisCommand | ScriptCall;
   /** Calls of one script that share the command; empty for a command that runs no script. */
   readonly calls: ScriptCall[];
@@ -112,10 +114,13 @@ export class CommandBatch {
   /** Index of the first command that further calls may share. In an earlier one they would overtake another request. */
   #firstShareableIndex = 0;
   readonly #unconfirmedRequests: PendingRequest[] = [];
+  /** Whether calls were kept apart only because of their keys. */
+  couldShareMore = false;
 
   constructor(
     private readonly client: RedisClient,
     private readonly tracking: KeyTracking,
+    private readonly routing: KeyRouting,
     private readonly listener: PendingRequestListener,
   ) {}
 
@@ -124,9 +129,10 @@ export class CommandBatch {
     const [firstCommand, secondCommand] = commands;
     // A request of several commands relies on their order: none of them is shared.
     const singleCall = firstCommand && !secondCommand && 'script' in firstCommand ? firstCommand : undefined;
-    if (!singleCall || pending.mode.isAlone || !this.#tryShareCommand(singleCall, pending)) {
+    const keyGroup = this.routing.groupOf(pending.leaseKey);
+    if (!singleCall || pending.mode.isAlone || !this.#tryShareCommand(singleCall, keyGroup, pending)) {
       for (const command of commands)
-        this.#commands.push({ command, calls: 'script' in command ? [command] : [], requests: [pending] });
+        this.#commands.push({ keyGroup, command, calls: 'script' in command ? [command] : [], requests: [pending] });
     }
     if (!singleCall) this.#firstShareableIndex = this.#commands.length;
     if (confirmation) this.#unconfirmedRequests.push(pending);
@@ -135,19 +141,20 @@ export class CommandBatch {
   send(): void {
     for (const command of this.#commands) this.#sendCommand(command);
     const confirmation = this.#unconfirmedRequests[0]?.request.confirmation;
-    if (confirmation) this.#sendCommand({ command: confirmation, calls: [], requests: this.#unconfirmedRequests });
+    if (confirmation)
+      this.#sendCommand({ keyGroup: '', command: confirmation, calls: [], requests: this.#unconfirmedRequests });
   }
 
-  #tryShareCommand(call: ScriptCall, pending: PendingRequest): boolean {
+  #tryShareCommand(call: ScriptCall, wantedGroup: number | string, pending: PendingRequest): boolean {
     for (let i = this.#commands.length - 1; i >= this.#firstShareableIndex; i -= 1) {
-      const { calls = [], requests = [] } = this.#commands[i] ?? {};
+      const { keyGroup, calls = [], requests = [] } = this.#commands[i] ?? {};
       const [firstRequest] = requests;
       const canShare =
         calls[0]?.script === call.script &&
         firstRequest?.mode.isBySource === pending.mode.isBySource &&
-        !firstRequest.mode.isAlone &&
-        firstRequest.slot === pending.slot;
-      if (canShare && calls.length < call.script.maxCallsPerCommand) {
+        !firstRequest.mode.isAlone;
+      if (canShare && keyGroup !== wantedGroup) this.couldShareMore = true;
+      else if (canShare && calls.length < call.script.maxCallsPerCommand) {
         calls.push(call);
         requests.push(pending);
         return true;

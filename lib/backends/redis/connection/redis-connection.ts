@@ -1,16 +1,15 @@
 import { type Clock, NotSentError, ReplyTimeouts, type ReportedHealth, systemClock } from '../../../core/index.js';
-import { isCrossSlotError } from '../error.js';
 import type { ClientKeeper } from './client-keeper.js';
 import { ClientState, type ClientStateListener } from './client-state.js';
 import { CommandBatch, PendingRequest, type PendingRequestListener, type SendMode } from './command-batch.js';
 import { GivenClientKeeper } from './given-client-keeper.js';
-import { slotOf } from './key-slot.js';
+import { KeyRouting } from './key-routing.js';
 import { KeyTracking } from './key-tracking.js';
 import { OwnClientKeeper } from './own-client-keeper.js';
 import type { ClientSource, RedisClient, RedisCommand } from './redis-client.js';
 import type { RedisRequest, RedisServers } from './redis-servers.js';
 import { RequestsUnderWay } from './requests-under-way.js';
-import { reportServerAdvice, SLOTS_ADVICE } from './server-advice.js';
+import { reportServerAdvice } from './server-advice.js';
 import { WaitingRequests } from './waiting-requests.js';
 
 const FIRST_SEND_MODE: SendMode = { isBySource: false, isAlone: false };
@@ -18,6 +17,13 @@ const FIRST_SEND_MODE: SendMode = { isBySource: false, isAlone: false };
 const MAX_IDLE_MS = 30_000;
 
 const MAX_WAITING_REQUESTS_TO_TRACK = 500;
+
+interface RoutingOptions {
+  /** Start of the names of all keys. @default 'lock' */
+  readonly prefix?: string;
+  /** Slot of a key on a node of a cluster. */
+  readonly slotOfKey?: (leaseKey: string) => number;
+}
 
 /**
  * Connection to one server. Every command fails within a bounded time, whatever the settings of the client and the
@@ -37,25 +43,26 @@ export class RedisConnection implements RedisServers {
   readonly #waitingRequests = new WaitingRequests();
   readonly #requestsUnderWay = new RequestsUnderWay();
   #isSendScheduled = false;
-  #isReadOnlyResendReserved = false;
+  #isVisibleResendReserved = false;
   #unusableSince = 0;
   /** Time of the server's last sign of life, or the last time when none was expected. */
   #silentSince = 0;
   #bytesReadAtSilenceStart: number | undefined;
   readonly tracking: KeyTracking;
+  readonly #routing: KeyRouting;
 
   constructor(
     source: ClientSource,
     readonly timeoutMs: number,
     private readonly clock: Clock = systemClock,
-    /** Slot of a key on a server that refuses a command with keys of several slots; `undefined` for other servers. */
-    private slotOfKey?: (leaseKey: string) => number,
+    { prefix = 'lock', slotOfKey }: RoutingOptions = {},
   ) {
     this.#replyTimeouts = new ReplyTimeouts(clock, timeoutMs, this.#nextDeadline, this.#onDeadline);
     this.#clientState = new ClientState(this.#clientStateListener);
     this.#source = source;
     const { givenClient } = source;
     this.tracking = new KeyTracking(this.#clientState.health, givenClient !== undefined);
+    this.#routing = new KeyRouting(this.#clientState.health, prefix, slotOfKey);
     if (givenClient) {
       const keeper = new GivenClientKeeper(givenClient, this.#clientState, timeoutMs, clock);
       this.#keeper = keeper;
@@ -78,9 +85,8 @@ export class RedisConnection implements RedisServers {
   /** @throws Error that may be logged */
   send<T>(leaseKey: string, request: RedisRequest<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const slot = this.slotOfKey?.(leaseKey) ?? 0;
       const onReplies = (replies: readonly unknown[]): void => resolve(request.read(replies));
-      const pending = new PendingRequest(request, slot, FIRST_SEND_MODE, this.#requestListener, onReplies, reject);
+      const pending = new PendingRequest(request, leaseKey, FIRST_SEND_MODE, this.#requestListener, onReplies, reject);
       if (request.asker) this.#waitingRequests.addAcquisition(pending);
       else this.#waitingRequests.addRenewalOrRelease(pending);
       this.#onEnqueued(pending);
@@ -135,30 +141,24 @@ export class RedisConnection implements RedisServers {
       this.#clientState.onReply(isSuccess);
     },
     onSettled: (pending) => this.#onSettled(pending),
-    onErrorReply: (error) => this.#onErrorReply(error),
-    reserveReadOnlyResend: () => {
-      const isFirst = !this.#isReadOnlyResendReserved;
-      this.#isReadOnlyResendReserved = true;
+    onErrorReply: (error) => this.#routing.onErrorReply(error, this.keyPrefix),
+    reserveVisibleResend: () => {
+      const isFirst = !this.#isVisibleResendReserved;
+      this.#isVisibleResendReserved = true;
       return isFirst;
     },
-    resend: ({ request, slot, resolve, reject }, mode) => {
-      const pending = new PendingRequest(request, slot, mode, this.#requestListener, resolve, reject);
+    resend: ({ request, leaseKey, resolve, reject }, mode) => {
+      const pending = new PendingRequest(request, leaseKey, mode, this.#requestListener, resolve, reject);
       this.#waitingRequests.addRenewalOrRelease(pending);
       this.#onEnqueued(pending);
     },
   };
 
   #onSettled(pending: PendingRequest): void {
-    if (pending.mode.isAlone) this.#isReadOnlyResendReserved = false;
+    if (pending.mode.isAlone) this.#isVisibleResendReserved = false;
     if (pending.index < 0) return;
     this.#requestsUnderWay.remove(pending);
     if (this.#waitingRequests.count > 0) this.#scheduleSend();
-  }
-
-  #onErrorReply(error: Error): void {
-    if (!isCrossSlotError(error) || this.slotOfKey) return;
-    this.slotOfKey = (leaseKey) => slotOf(this.keyPrefix + leaseKey);
-    this.health.setAdvice('slots', SLOTS_ADVICE);
   }
 
   #onEnqueued(pending: PendingRequest): void {
@@ -190,14 +190,18 @@ export class RedisConnection implements RedisServers {
       if (error) this.#failWaiting(error);
       return;
     }
-    const batch = new CommandBatch(client, this.tracking, this.#requestListener);
+    const batch = new CommandBatch(client, this.tracking, this.#routing, this.#requestListener);
     const stream = this.#waitingRequests.count > 1 || this.tracking.isListening ? client.stream : undefined;
     stream?.cork();
     this.tracking.announceListener(client);
     this.#waitingRequests.moveTo(batch, this.#requestsUnderWay);
     batch.send();
     stream?.uncork();
+    if (batch.couldShareMore && this.#routing.needsTest) void this.#routing.test(this.#sendTest);
   };
+
+  readonly #sendTest = (commands: readonly RedisCommand[]): Promise<readonly unknown[]> =>
+    this.send('', { commands, read: (replies) => replies });
 
   #failWaiting(error: Error, deadline = Infinity): void {
     this.#waitingRequests.failOverdue(error, (pending) => this.#waitDeadlineOf(pending) <= deadline);

@@ -13,6 +13,8 @@ export interface RedisRequest<T> {
   readonly asker?: Asker | undefined;
   /** Called before the request rejects. The server may still have carried out the commands. */
   readonly onFailure?: ((error: Error) => void) | undefined;
+  /** Called when a reply arrives after the request has failed: the server has carried out the commands. */
+  readonly onLateReply?: (() => void) | undefined;
 }
 
 export interface RedisServers {

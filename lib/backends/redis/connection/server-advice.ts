@@ -1,9 +1,5 @@
 import type { ReportedHealth } from '../../../core/index.js';
 
-export const SLOTS_ADVICE =
-  'the server refuses commands with keys of several slots (CROSSSLOT), as managed clusters behind one address do: ' +
-  'requests of one slot share a command, others go out one by one';
-
 export async function reportServerAdvice(
   sendCommand: (...command: [string, string]) => Promise<unknown>,
   health: Pick<ReportedHealth, 'setAdvice'>,

@@ -54,6 +54,8 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
         return this.renew(key, owner, ttlMs).then((isRenewed) => (isRenewed ? toGrant(timeMicros) : refusal));
       },
       asker,
+      onFailure: (error) => this.noteFailedAcquisition(owner, error),
+      onLateReply: () => this.releaseLateGrant(owner),
     });
   }
 
@@ -79,6 +81,7 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
   }
 
   release(key: string, owner: string): Promise<boolean> {
+    this.ownersInDoubt.noteRelease(key, owner);
     const leaseKey = leaseKeyOf(this.prefix, key);
     const commands = [{ script: COMPARE_AND_DELETE, keys: [leaseKey], args: [owner] }];
     return this.servers.send(leaseKey, { commands, read: isFirstReplyOne });

@@ -7,7 +7,6 @@ import {
   type LeaseStore,
   MAX_PERMITS,
   MAX_WAITERS,
-  NotSentError,
   packMetadata,
   type WakeUps,
   type StoreTraits,
@@ -29,8 +28,6 @@ import { holderOf, parseKeyState } from './key-state.js';
 import { RetryDelays } from './retry-delays.js';
 import type { Subscriptions } from '../connection/subscription.js';
 
-const MAX_QUEUED_OWNERS = 5_000;
-
 const SCRIPT_COMMANDS = 'SET GET DEL EXISTS TIME PTTL PEXPIRE LINDEX LPOS LREM RPUSH HGET HSET HDEL'.split(' ');
 
 type ScriptName = keyof QueueScripts['exclusive'];
@@ -51,11 +48,6 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   #scripts: QueueScripts;
   /** Whether calls name all their keys; `undefined` until a first call has shown whether the server demands it. */
   #declaresKeys: boolean | undefined;
-  /**
-   * Keys that the last queued owners have released; `undefined` before their release. A grant after a release comes
-   * from an acquisition that the network delivered late: the key must be released again.
-   */
-  readonly #keyByQueuedOwner = new Map<string, string | undefined>();
 
   constructor(
     servers: RedisServers,
@@ -67,10 +59,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     const { isSharded } = waiterSubscriptions;
     if (isSharded) this.#declaresKeys = true;
     this.#scripts = queueScripts({ sharded: isSharded, declaresKeys: isSharded });
-    this.#wakeUps.setNonWaiterListener((owner) => {
-      const key = this.#keyByQueuedOwner.get(owner);
-      if (key !== undefined) this.release(key, owner).catch(() => undefined);
-    });
+    this.#wakeUps.setNonWaiterListener((owner) => this.releaseLateGrant(owner));
   }
 
   tryAcquire(
@@ -87,14 +76,13 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
       confirmation: this.confirmation,
       read: (replies) => this.#readAttempt(leaseKey, owner, replies),
       asker,
-      onFailure: (error) => {
-        if (!(error instanceof NotSentError)) this.#rememberQueuedOwner(owner);
-      },
+      onFailure: (error) => this.noteFailedAcquisition(owner, error),
+      onLateReply: () => this.releaseLateGrant(owner),
     });
   }
 
   release(key: string, owner: string): Promise<boolean> {
-    if (this.#keyByQueuedOwner.has(owner)) this.#keyByQueuedOwner.set(owner, key);
+    this.ownersInDoubt.noteRelease(key, owner);
     const leaseKey = leaseKeyOf(this.prefix, key);
     return this.#runScript('release', leaseKey, claimKindOf(owner), [owner], { read: isFirstReplyOne });
   }
@@ -155,9 +143,9 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     const script = this.#scripts[kind][name];
     if (this.#declaresKeys === false) {
       // A spread takes a microsecond more, and every acquisition and release comes here.
-      const { confirmation, read, asker, onFailure } = request;
+      const { confirmation, read, asker, onFailure, onLateReply } = request;
       const commands = [{ script, keys: [leaseKey], args }];
-      return this.servers.send(leaseKey, { commands, confirmation, read, asker, onFailure });
+      return this.servers.send(leaseKey, { commands, confirmation, read, asker, onFailure, onLateReply });
     }
     const keys = queueKeysOf(leaseKey).slice(0, script.keyCount);
     const read = (replies: readonly unknown[]): T | Promise<T> =>
@@ -185,14 +173,6 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     this.#scripts = queueScripts({ sharded: this.waiterSubscriptions.isSharded, declaresKeys: true });
   }
 
-  #rememberQueuedOwner(owner: string): void {
-    if (this.#keyByQueuedOwner.has(owner)) return;
-    this.#keyByQueuedOwner.set(owner, undefined);
-    if (this.#keyByQueuedOwner.size <= MAX_QUEUED_OWNERS) return;
-    const [oldestOwner = owner] = this.#keyByQueuedOwner.keys();
-    this.#keyByQueuedOwner.delete(oldestOwner);
-  }
-
   #readAttempt(leaseKey: string, owner: string, [reply, replicaCount]: readonly unknown[]): LeaseAttempt {
     if (typeof reply === 'string') {
       this.assertReplicated(replicaCount);
@@ -200,7 +180,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     }
     const [leftMs, lease, index] = asList(reply);
     if (this.#wakeUps.has(owner)) {
-      this.#rememberQueuedOwner(owner);
+      this.ownersInDoubt.add(owner);
       this.waiterSubscriptions.openForWaiter(leaseKey);
     }
     const holder = holderOf(String(lease));

@@ -1,0 +1,76 @@
+import type { ReportedHealth } from '../../../core/index.js';
+import { isCrossSlotError } from '../error.js';
+import { createUnusedName, leaseKeyOf } from '../scripts/redis-values.js';
+import { slotOf } from './key-slot.js';
+import type { RedisArgument, RedisCommand } from './redis-client.js';
+
+const SLOTS_ADVICE =
+  'the server refuses commands with keys of several slots (CROSSSLOT), as managed clusters behind one address do: ' +
+  'requests of one slot share a command, others go out one by one';
+const PROXY_ADVICE =
+  'the server is a proxy that sends a command to the server of its first key: requests for several keys share no command';
+
+/** One of two servers behind a proxy gets all of these keys in one of 32,768 tests. */
+const TESTED_KEY_COUNT = 16;
+const TESTED_KEY_TTL_MS = 5_000;
+const RETRY_MS = 1_000;
+const WRITE_KEYS_SCRIPT = `
+for _, key in ipairs(KEYS) do redis.call('SET', key, '', 'PX', ARGV[1]) end
+return 1
+`;
+
+type SendCommands = (commands: readonly RedisCommand[]) => Promise<readonly unknown[]>;
+
+/**
+ * Decides which keys may share a command. A proxy may send a command to the server of its first key, and the other keys
+ * would be locked on the wrong server. Until a test has shown that the server keeps all keys, each shares with itself.
+ */
+export class KeyRouting {
+  #keepsAllKeys = false;
+  #nextTestAt = 0;
+
+  constructor(
+    private readonly health: Pick<ReportedHealth, 'setAdvice'>,
+    /** Start of the names of the tested keys. */
+    private readonly prefix: string,
+    /** Slot of a key on a node of a cluster, which refuses a command with keys of several slots. */
+    private slotOfKey?: (leaseKey: string) => number,
+  ) {}
+
+  get needsTest(): boolean {
+    return !this.#keepsAllKeys && !this.slotOfKey && performance.now() >= this.#nextTestAt;
+  }
+
+  /** Returns the same value for keys that may share a command. */
+  groupOf(leaseKey: string): number | string {
+    if (this.slotOfKey) return this.slotOfKey(leaseKey);
+    return this.#keepsAllKeys ? 0 : leaseKey;
+  }
+
+  onErrorReply(error: Error, keyPrefix: string): void {
+    if (!isCrossSlotError(error) || this.slotOfKey) return;
+    this.slotOfKey = (leaseKey) => slotOf(keyPrefix + leaseKey);
+    this.health.setAdvice('slots', SLOTS_ADVICE);
+  }
+
+  /** Writes unused keys by one command, and reads each by a command of its own. Never rejects. */
+  async test(send: SendCommands): Promise<void> {
+    this.#nextTestAt = Infinity;
+    const keys = Array.from({ length: TESTED_KEY_COUNT }, () => leaseKeyOf(this.prefix, createUnusedName()));
+    const writeKeys: readonly [string, ...RedisArgument[]] = [
+      'EVAL',
+      WRITE_KEYS_SCRIPT,
+      keys.length,
+      ...keys,
+      TESTED_KEY_TTL_MS,
+    ];
+    try {
+      const [, ...values] = await send([writeKeys, ...keys.map((key) => ['GET', key] as const)]);
+      this.#keepsAllKeys = values.every((value) => value === '');
+      if (!this.#keepsAllKeys) this.health.setAdvice('routing', PROXY_ADVICE);
+    } catch {
+      // The server may be loading, or refuse all writes.
+      this.#nextTestAt = performance.now() + RETRY_MS;
+    }
+  }
+}
