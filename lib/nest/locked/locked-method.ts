@@ -1,3 +1,4 @@
+import type { ExecutionContext } from '@nestjs/common';
 import { EMPTY, type Observable, throwError } from 'rxjs';
 import {
   type AcquireOptions,
@@ -16,7 +17,7 @@ import { DEFAULT_BACKEND } from '../inject-lock-service.decorator.js';
 import type { KeyTemplate } from '../keys/key-template.js';
 import { type KeySource, LockedKeys } from '../keys/locked-keys.js';
 import type { Lockable, LockedOptions } from './locked-types.js';
-import { createLockedStream, toObservable } from './locked-stream.js';
+import { createLockedStream, createSkippedStream, toObservable } from './locked-stream.js';
 import { checkSchedule } from './schedules.js';
 import { hasResponseParameter, isEventStream, returnsObservable } from '../method-metadata.js';
 import type { MethodStep, StepRunner } from './method-step.js';
@@ -111,7 +112,7 @@ export class LockedMethod {
         Reflect.apply(this.method, instance, this.#insertLock(args, locks));
       if (isStreaming) {
         this.#assertNoStep();
-        return this.#streamLocked(request, args, callMethod);
+        return this.#streamLocked(request, args, callMethod, context);
       }
       const runStep = this.step?.prepare(instance, args, context);
       const writesResponse = context?.getType() === 'http' && hasResponseParameter(this.declaration);
@@ -125,9 +126,10 @@ export class LockedMethod {
     request: LockRequest,
     args: readonly unknown[],
     callMethod: MethodCall['callMethod'],
+    context: ExecutionContext | undefined,
   ): Observable<unknown> {
     const createBusyStream = (error: LockTimeoutError): Observable<unknown> =>
-      this.#onBusy === 'skip' ? EMPTY : toObservable(() => this.#getBusyResult(error, args));
+      this.#onBusy === 'skip' ? createSkippedStream(context) : toObservable(() => this.#getBusyResult(error, args));
     return createLockedStream((work, unsubscribeSignal) => {
       const streamWork: LockedWork<Observable<unknown>> = (locks) => work(locks).then(() => EMPTY);
       return this.#runLocked(request, streamWork, createBusyStream, unsubscribeSignal);

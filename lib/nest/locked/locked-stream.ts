@@ -1,5 +1,6 @@
 import {
   defer,
+  EMPTY,
   from,
   fromEvent,
   ignoreElements,
@@ -12,7 +13,9 @@ import {
   takeUntil,
   tap,
 } from 'rxjs';
+import type { ExecutionContext } from '@nestjs/common';
 import type { LockHandle } from '../../core/index.js';
+import { isEventStream, isGrpcMethod } from '../method-metadata.js';
 
 /**
  * Runs the work under the locks. Resolves to the rest of the stream: empty after the work, or the values of `onBusy`
@@ -43,6 +46,15 @@ export function createLockedStream(
     );
     return () => unsubscribeController.abort();
   });
+}
+
+/**
+ * Returns the stream of a skipped call. A handler answers `undefined`, since Nest fails with an `EmptyError` otherwise. A
+ * stream of events or of gRPC has no values.
+ */
+export function createSkippedStream(context: ExecutionContext | undefined): Observable<undefined> {
+  const handler = context?.getHandler();
+  return !handler || isEventStream(handler) || isGrpcMethod(handler) ? EMPTY : of(undefined);
 }
 
 export function toObservable(getResult: () => unknown): Observable<unknown> {
