@@ -90,6 +90,26 @@ describe('a master that has become a replica', () => {
     await eventually(() => Promise.all([set('e'), set('f')]));
   });
 
+  it.each([
+    ['MASTERDOWN', 'CONFIG SET replica-serve-stale-data no', 'REPLICAOF 127.0.0.1 1'],
+    ['NOREPLICAS', 'CONFIG SET min-replicas-to-write 1'],
+  ])('is left as well when it answers %s', async (code, ...commands) => {
+    const [former, present] = [await RedisServer.start(), await RedisServer.start()];
+    const movingName = await FaultProxy.start({ port: former.port });
+    const locks = new LockService(redis({ url: `redis://127.0.0.1:${movingName.port}` }));
+    try {
+      await locks.withLock('warm-up', () => undefined);
+      for (const command of commands) await askRedis(former.port, command);
+      expect(await askRedis(former.port, `EVAL "return redis.call('SET', KEYS[1], '')" 1 k`)).toContain(code);
+      movingName.redirect(present);
+      await expect(locks.withLock('key', () => 'in', { waitMs: 10_000 })).resolves.toBe('in');
+    } finally {
+      await locks.close();
+      await movingName.close();
+      await Promise.all([former.stop(), present.stop()]);
+    }
+  });
+
   it('is told once while it lasts, and without a warning, however many locks are held', async () => {
     const server = await RedisServer.start();
     const [warnings, told]: [string[], string[]] = [[], []];
