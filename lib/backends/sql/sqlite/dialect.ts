@@ -10,8 +10,10 @@ export const sqliteDialect: SqlDialect = {
 
   hasSchemas: false,
 
+  /** In WAL mode better-sqlite3 does not flush a commit to the disk by default, and a power failure undoes it. */
   async prepareConnection(query) {
     await query(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`, []);
+    await query('pragma synchronous = full', []);
     return false;
   },
 
