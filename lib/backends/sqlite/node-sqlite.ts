@@ -13,6 +13,8 @@ const CODE_NAMES: Readonly<Record<number, string>> = {
   5: 'SQLITE_BUSY',
   6: 'SQLITE_LOCKED',
   8: 'SQLITE_READONLY',
+  10: 'SQLITE_IOERR',
+  13: 'SQLITE_FULL',
   18: 'SQLITE_TOOBIG',
   19: 'SQLITE_CONSTRAINT',
   20: 'SQLITE_MISMATCH',

@@ -7,7 +7,7 @@ import { readRows, type Rows } from '../connections/query.js';
 export const BUSY_TIMEOUT_MS = 1;
 
 export function isInMemory(file: string): boolean {
-  return /^(|:memory:|file::memory:.*)$/u.test(file);
+  return /^(|:memory:|file::memory:.*|file:.*[?&](mode=memory|vfs=memdb)(&.*)?)$/u.test(file);
 }
 
 /** The used part of a database of better-sqlite3, libsql or `node:sqlite`, all of which are synchronous. */
@@ -35,8 +35,17 @@ export function runInWriteTransaction(client: unknown, sql: string, values: read
     database.exec('commit');
     return rows;
   } catch (error) {
-    database.exec('rollback');
+    rollBack(database);
     throw error;
+  }
+}
+
+/** Never throws: after some failures, such as a full disk, SQLite has already rolled back by itself. */
+function rollBack(database: SqliteDatabase): void {
+  try {
+    database.exec('rollback');
+  } catch {
+    // The failure of the statement is the one that is reported.
   }
 }
 
