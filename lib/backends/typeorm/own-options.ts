@@ -60,5 +60,7 @@ function createSqliteOptions(options: OptionsOf<'better-sqlite3'>): DataSourceOp
   if (options.readonly === true) {
     throw new LockConfigurationError('a SQLite database that is opened readonly takes no locks', 'dataSource');
   }
-  return { ...options, enableWAL: true, timeout: BUSY_TIMEOUT_MS };
+  // The driver shows all statements to `verbose`, and those of the locks have keys and owner ids, which are secrets.
+  const { verbose: _verbose, ...rest } = options;
+  return { ...rest, enableWAL: true, timeout: BUSY_TIMEOUT_MS };
 }

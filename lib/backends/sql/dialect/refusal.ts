@@ -18,7 +18,7 @@ export function parseState(row: Record<string, unknown> | undefined): LeaseState
   if (!row) return {};
   const { owner, token, remaining } = row;
   const fencingToken = typeof token === 'string' ? { fencingToken: BigInt(token) } : {};
-  const leftMs = typeof remaining === 'string' || typeof remaining === 'number' ? { leftMs: Number(remaining) } : {};
+  const leftMs = ['string', 'number', 'bigint'].includes(typeof remaining) ? { leftMs: Number(remaining) } : {};
   return { holder: { owner: typeof owner === 'string' ? owner : '', ...fencingToken, ...leftMs, ...parseHolder(row) } };
 }
 

@@ -1,0 +1,93 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import Database from 'libsql';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
+import { sqlite } from 'nestjs-distributed-lock/sqlite';
+import { typeorm } from 'nestjs-distributed-lock/typeorm';
+import { failureOf } from '../../conformance/contract.js';
+import { MEMORY_DIR } from '../../servers/memory-dir.js';
+import { wantedOf } from '../describe-backend.js';
+
+type DriverOptions = ConstructorParameters<typeof Database>[1];
+
+/** Driver that keeps the databases it opened, and begins as better-sqlite3 does in WAL mode. */
+class RecordingDriver extends Database {
+  static databases: RecordingDriver[] = [];
+
+  constructor(
+    file: string,
+    readonly givenOptions: DriverOptions,
+  ) {
+    super(file, givenOptions);
+    this.exec('pragma synchronous = normal');
+    RecordingDriver.databases.push(this);
+  }
+}
+
+describe.each(wantedOf(['sqlite-driver']))('files of SQLite: %s', () => {
+  let directory = '';
+  const services: LockService[] = [];
+  beforeAll(async () => {
+    directory = await mkdtemp(join(MEMORY_DIR, 'sqlite-files-'));
+  });
+  afterEach(async () => {
+    RecordingDriver.databases.length = 0;
+    await Promise.all(services.splice(0).map((service) => service.close()));
+  });
+  afterAll(() => rm(directory, { recursive: true }));
+
+  const keep = (service: LockService): LockService => {
+    services.push(service);
+    return service;
+  };
+  const open = (file: string): LockService =>
+    keep(new LockService(sqlite({ file: join(directory, file), driver: RecordingDriver, synchronize: true })));
+  const openByTypeOrm = (file: string, more: object = {}): LockService => {
+    const common = { type: 'better-sqlite3', driver: RecordingDriver, database: join(directory, file) } as const;
+    return keep(new LockService(typeorm({ dataSource: { options: Object.assign(common, more) }, synchronize: true })));
+  };
+
+  it.each([open, openByTypeOrm])('commits reach the disk before a lock is granted: %o', async (openFile) => {
+    await (await openFile('synchronous.db').acquire('k')).release();
+    const [database] = RecordingDriver.databases;
+    expect(database?.prepare('pragma synchronous').all()).toEqual([{ synchronous: 2 }]);
+  });
+
+  it('a failure that has ended the transaction, such as a full disk, is the one that is reported', async () => {
+    const service = open('full.db');
+    await (await service.acquire('k')).release();
+    const [database] = RecordingDriver.databases;
+    database?.exec(`create trigger full_disk before update on distributed_lock
+      begin select raise(rollback, 'no room on the disk'); end`);
+    const error = await failureOf(service.tryAcquire('k'));
+    expect(String(error)).toContain('no room on the disk');
+    database?.exec('drop trigger full_disk');
+    await (await service.acquire('k')).release();
+  });
+
+  it('statements of the locks are not shown to the verbose function of the application', async () => {
+    await (await openByTypeOrm('verbose.db', { verbose: () => undefined }).acquire('k')).release();
+    expect(RecordingDriver.databases[0]?.givenOptions).not.toHaveProperty('verbose', expect.any(Function));
+  });
+
+  it('integers of the driver may be bigint', async () => {
+    const service = openByTypeOrm('bigint.db', {
+      prepareDatabase: (database: Database.Database) => void database.defaultSafeIntegers(true),
+    });
+    await using lock = await service.acquire('k');
+    const { holder } = await service.look('k');
+    expect(holder?.leftMs).toBeGreaterThan(0);
+    await expect(service.tryAcquire('k', { reentrant: false })).resolves.toBeNull();
+    await expect(service.evict('k', holder?.owner)).resolves.toMatchObject({ owner: holder?.owner });
+    expect(lock.isHeld).toBe(false);
+  });
+
+  it.each(['file:x?mode=memory&cache=shared', 'file:x?cache=shared&mode=memory', 'file:/x?vfs=memdb'])(
+    'a database in memory is refused: %s',
+    (file) => {
+      expect(() => sqlite({ file })).toThrow(LockConfigurationError);
+      expect(() => openByTypeOrm('x', { database: file })).toThrow(LockConfigurationError);
+    },
+  );
+});
