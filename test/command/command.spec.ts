@@ -169,6 +169,11 @@ describe('on PostgreSQL', () => {
     expect(output).toMatch(/advice: .*fsync is off/u);
     expect(output).toMatch(/guarantee: best-effort/u);
     expect((await on('status')).output).toMatch(/0 keys are held/u);
+    await on('doctor');
+    const connection = await openConnection('postgres', server.url);
+    const rows = await connection.ask(`select from distributed_lock where lock_key like '%doctor%'`);
+    await connection.end();
+    expect(rows).toHaveLength(1);
     const secrets = await on('doctor', '--url', `${server.url.replace('@', ':secret@')}?password=secret`);
     expect(secrets.output).toMatch(new RegExp(`^postgres://127.0.0.1:${server.port}/\\w+ is up`, 'u'));
     expect(secrets.output).not.toContain('secret');
