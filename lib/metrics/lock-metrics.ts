@@ -36,12 +36,18 @@ interface LabelledService {
   readonly labelsOf: (key: string) => Labels;
 }
 
+interface ObservedService extends LabelledService {
+  readonly stop: () => void;
+  /** Number of callers of `observe` that have not stopped. */
+  callerCount: number;
+}
+
 /**
  * Metrics of the locks of a process, one set for each registry and prefix. The labels are the backend and the template of a
  * key, never the key itself.
  */
 export class LockMetrics {
-  readonly #labelledServices = new Set<LabelledService>();
+  readonly #observedServices = new Map<LockService, ObservedService>();
   readonly #acquisitions;
   readonly #waits;
   readonly #holds;
@@ -51,11 +57,15 @@ export class LockMetrics {
   readonly #failures;
   readonly #waitingCallers;
 
-  /** Returns the metrics of a registry and prefix. Several applications of a process share them. The first call creates them. */
+  /**
+   * Returns the metrics of a registry and prefix. Several applications of a process share them. The first call creates them,
+   * and the first one after the registry was cleared.
+   */
   static of(options: LockMetricsOptions = {}): LockMetrics {
     const { register = globalRegister, prefix = DEFAULT_PREFIX } = options;
     const metricsByPrefix = metricsByRegistry.get(register) ?? new Map<string, LockMetrics>();
-    const metrics = metricsByPrefix.get(prefix) ?? new LockMetrics(options);
+    const existingMetrics = metricsByPrefix.get(prefix);
+    const metrics = existingMetrics && existingMetrics.#isIn(register) ? existingMetrics : new LockMetrics(options);
     metricsByRegistry.set(register, metricsByPrefix.set(prefix, metrics));
     return metrics;
   }
@@ -78,20 +88,44 @@ export class LockMetrics {
     const createGauge = (name: string, help: string, collect?: (this: Gauge) => void) =>
       new Gauge({ name: prefix + name, help, labelNames: LABELS, registers, ...(collect ? { collect } : {}) });
     this.#waitingCallers = createGauge('waiting', 'Callers who wait now');
-    const labelledServices = this.#labelledServices;
+    const observedServices = this.#observedServices;
     createGauge('held', 'Locks that are held now', function () {
       this.reset();
-      for (const { service, labelsOf } of labelledServices)
+      for (const { service, labelsOf } of observedServices.values())
         for (const { key } of service.inspect()) this.inc(labelsOf(key));
     });
     createGauge('backend_up', '1: the backend answers; 0: it does not, or was not asked yet', function () {
-      for (const { service, backend } of labelledServices)
+      for (const { service, backend } of observedServices.values())
         this.set({ backend }, service.health.status === 'up' ? 1 : 0);
     });
   }
 
-  /** Records the events of `service` until the returned function is called. */
+  /**
+   * Records the events of `service` until the returned function is called. A service that is observed already is recorded
+   * once, with the labels of its first caller, until every caller has stopped.
+   */
   observe(service: LockService, options: ObserveOptions = {}): () => void {
+    const observedService = this.#observedServices.get(service) ?? this.#startObserving(service, options);
+    observedService.callerCount += 1;
+    let hasStopped = false;
+    return () => {
+      if (hasStopped) return;
+      hasStopped = true;
+      observedService.callerCount -= 1;
+      if (observedService.callerCount > 0) return;
+      observedService.stop();
+      this.#observedServices.delete(service);
+    };
+  }
+
+  #isIn(register: Registry): boolean {
+    const registeredMetrics: readonly unknown[] = register.getMetricsAsArray();
+    return [this.#acquisitions, this.#waits, this.#holds, this.#waitingCallers].some((metric) =>
+      registeredMetrics.includes(metric),
+    );
+  }
+
+  #startObserving(service: LockService, options: ObserveOptions): ObservedService {
     const { backend = service.backend.name, templateOf, templates: knownTemplates } = options;
     const templateLabels = new TemplateLabels(templateOf, knownTemplates);
     const labelsOf = (key: string): Labels => ({
@@ -100,11 +134,9 @@ export class LockMetrics {
     });
     const labelledService = { service, backend, labelsOf };
     const stop = service.observe(this.#createObserver(labelledService));
-    this.#labelledServices.add(labelledService);
-    return () => {
-      stop();
-      this.#labelledServices.delete(labelledService);
-    };
+    const observedService = { ...labelledService, stop, callerCount: 0 };
+    this.#observedServices.set(service, observedService);
+    return observedService;
   }
 
   #createObserver({ backend, labelsOf }: LabelledService): LockObserver {

@@ -1,0 +1,61 @@
+import { describe, expect, it } from '@jest/globals';
+import { Module } from '@nestjs/common';
+import { DistributedLockModule, LockService } from 'nestjs-distributed-lock';
+import { memory } from 'nestjs-distributed-lock/memory';
+import { LockMetrics, LockMetricsModule } from 'nestjs-distributed-lock/metrics';
+import { Registry } from 'prom-client';
+import { context } from './apps.js';
+
+const ACQUISITIONS = 'distributed_lock_acquisitions_total';
+const HELD = 'distributed_lock_held';
+
+async function sumOf(register: Registry, name: string): Promise<number | undefined> {
+  const metric = await register.getSingleMetric(name)?.get();
+  return metric?.values.reduce((sum, { value }) => sum + value, 0);
+}
+
+describe('LockMetricsModule', () => {
+  it('counts each lock once, however many modules import it', async () => {
+    const register = new Registry();
+    @Module({ imports: [LockMetricsModule.forRoot({ register })] })
+    class Feature {}
+    const imports = [DistributedLockModule.forRoot(memory()), LockMetricsModule.forRoot({ register }), Feature];
+    const app = await context({ imports });
+    const lock = await app.get(LockService).acquire('a');
+    expect([await sumOf(register, ACQUISITIONS), await sumOf(register, HELD)]).toEqual([1, 1]);
+    await lock.release();
+  });
+
+  it('counts in each registry and prefix that it is given', async () => {
+    const [register, other] = [new Registry(), new Registry()];
+    const metrics = [register, other].map((one) => LockMetricsModule.forRoot({ register: one }));
+    const app = await context({ imports: [DistributedLockModule.forRoot(memory()), ...metrics] });
+    await app.get(LockService).withLock('a', () => undefined);
+    expect([await sumOf(register, ACQUISITIONS), await sumOf(other, ACQUISITIONS)]).toEqual([1, 1]);
+  });
+
+  it('has its metrics in a registry that was cleared before', async () => {
+    const register = new Registry();
+    const start = () =>
+      context({ imports: [DistributedLockModule.forRoot(memory()), LockMetricsModule.forRoot({ register })] });
+    await (await start()).close();
+    register.clear();
+    const app = await start();
+    await app.get(LockService).withLock('a', () => undefined);
+    expect(await sumOf(register, ACQUISITIONS)).toBe(1);
+  });
+});
+
+describe('LockMetrics.observe', () => {
+  it('counts on until each of its callers has stopped', async () => {
+    const register = new Registry();
+    const app = await context({ imports: [DistributedLockModule.forRoot(memory())] });
+    const locks = app.get(LockService);
+    const stopFunctions = [LockMetrics.of({ register }).observe(locks), LockMetrics.of({ register }).observe(locks)];
+    for (const expected of [1, 2, 2]) {
+      await locks.withLock('a', () => undefined);
+      expect(await sumOf(register, ACQUISITIONS)).toBe(expected);
+      stopFunctions.shift()?.();
+    }
+  });
+});
