@@ -1,6 +1,8 @@
+import { AsyncResource } from 'node:async_hooks';
 import { request } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { Controller, Get, Injectable, Res, StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
@@ -91,6 +93,20 @@ class Downloads {
   async keep(): Promise<string> {
     this.kept = await this.exports.kept();
     return 'kept';
+  }
+  later: (() => Promise<string[]>) | undefined;
+  @Get('later')
+  runLater(): string {
+    this.later = AsyncResource.bind(() => this.#readRows());
+    return 'later';
+  }
+  async #readRows(): Promise<string[]> {
+    const rows: string[] = [];
+    for await (const row of await this.exports.rows()) {
+      rows.push(row);
+      for (let iteration = 0; iteration < 3; iteration += 1) await setImmediate();
+    }
+    return rows;
   }
   @Get('own')
   @Locked('own')
@@ -242,6 +258,13 @@ describe.each([
     const { url, isHeld } = await start();
     expect(await (await fetch(`${url}/rows`)).text()).toBe('unread');
     await eventually(() => !isHeld());
+  });
+
+  it('lets work that a request left behind read a result of its own', async () => {
+    const { url, downloads, isHeld } = await start();
+    expect(await (await fetch(`${url}/later`)).text()).toBe('later');
+    expect(await downloads.later?.()).toEqual(['one under export', 'two']);
+    expect(isHeld()).toBe(false);
   });
 
   it('keeps the key of a result that outlives its request', async () => {

@@ -142,6 +142,7 @@ export class LockedMethod {
     args: readonly unknown[],
     { callMethod, runStep, writesResponse }: MethodCall,
   ): Promise<unknown> {
+    const response = currentRequest()?.pendingResponse;
     return new Promise((resolve, reject) => {
       const whenReleased = (): Promise<unknown> => lockedRun;
       const callAndFollow: LockedWork<unknown> = async (locks) => {
@@ -151,6 +152,7 @@ export class LockedMethod {
           locks,
           whenReleased,
           writesResponse,
+          response,
           outlivesRequest: this.#outlivesClient,
         });
         if (!result) return returnedValue;

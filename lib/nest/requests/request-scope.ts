@@ -11,12 +11,12 @@ const CLIENT_CLOSED_REQUEST = 499;
 const requestScopeStorage = sharedState('requests', () => new AsyncLocalStorage<RequestScope>());
 
 export class RequestScope {
-  readonly response: RawResponse | undefined;
+  readonly #response: RawResponse | undefined;
   #abandonController: AbortController | undefined;
   #hasEnded = false;
 
   constructor(readonly context: ExecutionContext) {
-    this.response = getRawResponse(context);
+    this.#response = getRawResponse(context);
   }
 
   /**
@@ -27,15 +27,20 @@ export class RequestScope {
     if (this.#hasEnded) return undefined;
     if (!this.#abandonController) {
       this.#abandonController = new AbortController();
-      this.response?.once('close', this.#handleClose);
-      if (this.response && isClosed(this.response)) this.#handleClose();
+      this.#response?.once('close', this.#handleClose);
+      if (this.#response && isClosed(this.#response)) this.#handleClose();
     }
     return this.#abandonController.signal;
   }
 
+  /** Response to the request. `undefined` after the end of the handler, as work that goes on belongs to no request. */
+  get pendingResponse(): RawResponse | undefined {
+    return this.#hasEnded ? undefined : this.#response;
+  }
+
   end(): void {
     this.#hasEnded = true;
-    this.response?.off('close', this.#handleClose);
+    this.#response?.off('close', this.#handleClose);
   }
 
   /** Records that nothing waits for the handler's result any more. */
@@ -46,7 +51,7 @@ export class RequestScope {
   }
 
   readonly #handleClose = (): void => {
-    if (!this.response?.writableEnded) this.#abortWaits('The client went away while its request waited for a lock');
+    if (!this.#response?.writableEnded) this.#abortWaits('The client went away while its request waited for a lock');
   };
 
   #abortWaits(message: string): void {

@@ -1,8 +1,7 @@
 import { isObservable } from 'rxjs';
 import { LockConfigurationError, type LockHandle } from '../../core/index.js';
 import { isObject } from '../../decorators/is-object.js';
-import { onResponseEnd } from '../requests/raw-response.js';
-import { currentRequest } from '../requests/request-scope.js';
+import { onResponseEnd, type RawResponse } from '../requests/raw-response.js';
 import { followIterator } from './followed-iterator.js';
 import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 import { followObservable } from './followed-observable.js';
@@ -19,6 +18,8 @@ interface LockedCall {
   readonly whenReleased: () => Promise<unknown>;
   /** Whether the method writes the response itself, and returns nothing. */
   readonly writesResponse: boolean;
+  /** Response to the request that the call belongs to. */
+  readonly response: RawResponse | undefined;
   readonly outlivesRequest: boolean;
 }
 
@@ -41,7 +42,7 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
     followedResult.cancel(reason);
     onEnd();
   };
-  const response = outlivesRequest && !hasResponseOnly ? undefined : currentRequest()?.response;
+  const response = outlivesRequest && !hasResponseOnly ? undefined : call.response;
   const stopListening =
     response && onResponseEnd(response, () => cancel(new Error('The request of this result is over')));
   for (const { signal } of locks) {
