@@ -20,7 +20,7 @@ afterEach(() => Promise.all(services.splice(0).map((service) => service.close())
 const atPort = (url: string, port: number): string => Object.assign(new URL(url), { port: String(port) }).href;
 
 for (const name of wantedOf(['mariadb'])) {
-  describe(`S14: a list of urls, ${name}`, () => {
+  describe(`a list of urls, ${name}`, () => {
     let reader: MysqlServer;
     let refusing: MysqlServer;
     let writer: MysqlServer;
@@ -72,7 +72,7 @@ for (const name of wantedOf(['mariadb'])) {
 }
 
 for (const name of wantedOf(['postgres'])) {
-  describe(`S14: a list of urls, ${name}`, () => {
+  describe(`a list of urls, ${name}`, () => {
     let server: PostgresServer;
     beforeAll(async () => {
       server = await PostgresServer.start();

@@ -19,12 +19,14 @@ describeServers('idle connections', (type) => {
 
   /** Makes timers for idle connections short. Returns the function that makes these connections old. */
   const shortenIdleTime = (): (() => void) => {
-    const { now, schedule } = systemClock;
+    const realClock = { ...systemClock };
     let skippedMs = 0;
-    jest.spyOn(systemClock, 'now').mockImplementation(() => now() + skippedMs);
+    jest.spyOn(systemClock, 'now').mockImplementation(() => realClock.now() + skippedMs);
     jest
       .spyOn(systemClock, 'schedule')
-      .mockImplementation((delayMs, ...rest) => schedule(delayMs === MAX_IDLE_MS ? SHORTENED_MS : delayMs, ...rest));
+      .mockImplementation((delayMs, ...rest) =>
+        realClock.schedule(delayMs === MAX_IDLE_MS ? SHORTENED_MS : delayMs, ...rest),
+      );
     return () => (skippedMs += MAX_IDLE_MS + 1);
   };
 
