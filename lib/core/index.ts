@@ -76,6 +76,7 @@ export { Deadline } from './time/deadline.js';
 export { runDetached } from './time/detached.js';
 export { errorText } from './contract/error-text.js';
 export { importClient } from './kit/import-client.js';
+export { PROCESS_START_MS } from './time/real-timers.js';
 export { scheduleReplyTimeout } from './time/reply-timeout.js';
 export { ReplyTimeouts } from './kit/reply-timeouts.js';
 export { Semaphore } from './kit/semaphore.js';

@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { type Clock, systemClock } from 'nestjs-distributed-lock/core';
+import { createRequire, syncBuiltinESMExports } from 'node:module';
+import { type Clock, LockService, systemClock } from 'nestjs-distributed-lock/core';
+import { memory } from 'nestjs-distributed-lock/memory';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { TimerWheel, WheelTimer } from '../../lib/core/time/timer-wheel.js';
 import { eventually } from '../support/eventually.js';
@@ -14,15 +16,27 @@ describe('timers', () => {
     grid = new TimerWheel(clock);
   });
 
-  it('run in real time while a test framework has faked the global ones', async () => {
-    const real = { setTimeout: globalThis.setTimeout, performance: globalThis.performance };
+  it('run in real time while a test framework has faked those of Node', async () => {
+    const { setTimeout: realSetTimeout, performance: realPerformance } = globalThis;
+    const realNow = realPerformance.now;
+    const nodeTimers: object = createRequire(import.meta.url)('node:timers');
+    const before = systemClock.now();
     try {
-      Object.assign(globalThis, { setTimeout: () => undefined, performance: { now: () => 0 } });
-      const before = systemClock.now();
+      const fakes = { setTimeout: () => undefined, performance: { now: () => 0, timeOrigin: () => undefined } };
+      Object.assign(globalThis, fakes);
+      // As fake-timers does: https://github.com/sinonjs/fake-timers/issues/466
+      Object.assign(nodeTimers, { setTimeout: fakes.setTimeout });
+      realPerformance.now = () => 0;
+      syncBuiltinESMExports();
+      // As of Jest 29: https://github.com/jestjs/jest/issues/15744
+      await expect(new LockService(memory()).tryAcquire('key')).resolves.not.toBeNull();
       await new Promise<void>((resolve) => void systemClock.schedule(5, resolve));
       expect(systemClock.now()).toBeGreaterThan(before);
     } finally {
-      Object.assign(globalThis, real);
+      Object.assign(globalThis, { setTimeout: realSetTimeout, performance: realPerformance });
+      Object.assign(nodeTimers, { setTimeout: realSetTimeout });
+      realPerformance.now = realNow;
+      syncBuiltinESMExports();
     }
   });
 

@@ -1,7 +1,9 @@
 import {
-  withoutExpired,
   applyClaim,
   type Clock,
+  createRefusal,
+  describeLine,
+  findReadyWaiters,
   type HolderMetadata,
   isHolder,
   type LeaseAttempt,
@@ -11,13 +13,12 @@ import {
   type Line,
   MAX_PERMITS,
   packMetadata,
-  findReadyWaiters,
-  createRefusal,
-  withRenewal,
-  describeLine,
-  systemClock,
-  withoutOwner,
+  PROCESS_START_MS,
   type StoreTraits,
+  systemClock,
+  withoutExpired,
+  withoutOwner,
+  withRenewal,
 } from '../../core/index.js';
 
 /** Smallest complete `LeaseStore`, for tests and for applications of one process: read it before writing another. */
@@ -134,6 +135,6 @@ export class MemoryLeaseStore implements LeaseStore {
 }
 
 function describeHolder(metadata: HolderMetadata, now: number): string {
-  const since = new Date(performance.timeOrigin + now).toISOString();
+  const since = new Date(PROCESS_START_MS + now).toISOString();
   return `${packMetadata(metadata).slice(0, -1)},"since":"${since}"}`;
 }

@@ -1,4 +1,4 @@
-import { systemClock } from '../../core/index.js';
+import { PROCESS_START_MS, systemClock } from '../../core/index.js';
 
 /**
  * Clock by which this process proposes tokens. It is adjusted to the nodes' clocks after a refusal. The nodes do not
@@ -8,7 +8,7 @@ export class TokenClock {
   #offsetUs = 0;
 
   nowUs(): number {
-    return Math.floor((performance.timeOrigin + systemClock.now()) * 1_000 + this.#offsetUs);
+    return Math.floor((PROCESS_START_MS + systemClock.now()) * 1_000 + this.#offsetUs);
   }
 
   adjustTo(nowUs: number): void {

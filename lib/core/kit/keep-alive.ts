@@ -1,5 +1,5 @@
-import { setInterval } from 'node:timers';
 import { runDetached } from '../time/detached.js';
+import { setInterval } from '../time/real-timers.js';
 
 /** Maximum delay of a timer of Node. */
 const MAX_DELAY_MS = 2 ** 31 - 1;

@@ -1,4 +1,4 @@
-import { clearImmediate, setImmediate } from 'node:timers';
+import { clearImmediate, setImmediate } from './real-timers.js';
 import type { Clock, Timer } from './timers.js';
 
 /** Calls `onSilence` after `delayMs`. An answer has to cancel the timer. */

@@ -1,6 +1,6 @@
-import { setTimeout } from 'node:timers';
 import { runDetached } from './detached.js';
 import { type Linked, LinkedQueue } from './linked-queue.js';
+import { setTimeout } from './real-timers.js';
 import type { Clock, Timer } from './timers.js';
 
 /** Maximum number of callbacks in one iteration of the event loop, so that other work is not delayed. */

@@ -1,7 +1,5 @@
-// The timers are imported because test frameworks replace the global ones by fakes, while a server counts in real time.
-import { performance } from 'node:perf_hooks';
-import { clearTimeout, setTimeout } from 'node:timers';
 import { AbortListener } from './abort-listener.js';
+import { clearTimeout, monotonicNow, setTimeout } from './real-timers.js';
 
 /** Scheduled callback. `cancel` does nothing after it has run or was cancelled. */
 export interface Timer {
@@ -49,7 +47,7 @@ class SystemTimer implements Timer {
 }
 
 export const systemClock: Clock = {
-  now: () => performance.now(),
+  now: monotonicNow,
   schedule: (delayMs, callback, options) =>
     delayMs === Infinity ? NO_TIMER : new SystemTimer(delayMs, callback, options?.background === true),
 };

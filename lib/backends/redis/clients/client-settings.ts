@@ -53,7 +53,7 @@ export function createReconnectRule(): (error: Error) => boolean {
   let lastAt = -Infinity;
   return (error) => {
     if (!isFormerMasterError(error)) return false;
-    const now = performance.now();
+    const now = systemClock.now();
     if (isNoReplicasError(error) && now - lastAt < NO_REPLICAS_RECONNECT_MS) return false;
     lastAt = now;
     return true;

@@ -1,4 +1,4 @@
-import type { ReportedHealth } from '../../../core/index.js';
+import { type ReportedHealth, systemClock } from '../../../core/index.js';
 import { isCrossSlotError } from '../error.js';
 import { createUnusedName, leaseKeyOf } from '../scripts/redis-values.js';
 import { slotOf } from './key-slot.js';
@@ -38,7 +38,7 @@ export class KeyRouting {
   ) {}
 
   get needsTest(): boolean {
-    return !this.#keepsAllKeys && !this.slotOfKey && performance.now() >= this.#nextTestAt;
+    return !this.#keepsAllKeys && !this.slotOfKey && systemClock.now() >= this.#nextTestAt;
   }
 
   /** Returns the same value for keys that may share a command. */
@@ -70,7 +70,7 @@ export class KeyRouting {
       if (!this.#keepsAllKeys) this.health.setAdvice('routing', PROXY_ADVICE);
     } catch {
       // The server may be loading, or refuse all writes.
-      this.#nextTestAt = performance.now() + RETRY_MS;
+      this.#nextTestAt = systemClock.now() + RETRY_MS;
     }
   }
 }

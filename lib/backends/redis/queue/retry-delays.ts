@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { systemClock } from '../../../core/index.js';
 
 /** Pause between the attempts of a waiter that cannot be woken, plus or minus a half. */
 const POLL_MS = 100;
@@ -25,7 +26,7 @@ export class RetryDelays {
   next(leftMs: number, index: number): number {
     const endsInMs = leftMs < 0 ? Infinity : leftMs;
     if (index < 0) return Math.min(endsInMs, randomize(POLL_MS, POLL_MS / 2));
-    const now = performance.now();
+    const now = systemClock.now();
     if (now - this.#chosenAt > SAME_DELAY_MS) {
       this.#queuedMs = randomize(QUEUED_RETRY_MS, QUEUED_RETRY_MS / 8);
       this.#chosenAt = now;

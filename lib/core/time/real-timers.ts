@@ -1,0 +1,14 @@
+import { performance } from 'node:perf_hooks';
+import * as timers from 'node:timers';
+
+/**
+ * Timers of Node, taken when the package is loaded. Test frameworks replace the global ones by fakes later, and some also
+ * those of `node:timers`, while a server counts in real time.
+ */
+export const { clearImmediate, clearTimeout, setImmediate, setInterval, setTimeout } = timers;
+
+/** Returns the milliseconds since `PROCESS_START_MS`. They never step back. */
+export const monotonicNow: () => number = performance.now.bind(performance);
+
+/** Time of the wall clock at which `monotonicNow` began, in ms. */
+export const PROCESS_START_MS: number = performance.timeOrigin;
