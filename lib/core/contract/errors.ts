@@ -17,6 +17,12 @@ export abstract class LockError extends Error {
   ) {
     super(message, options);
   }
+
+  /** Returns the fields for `JSON.stringify`, which refuses bigints: tokens are texts there. */
+  toJSON(): object {
+    const fields = Object.entries({ ...this, message: this.message });
+    return Object.fromEntries(fields.map(([name, value]) => [name, typeof value === 'bigint' ? String(value) : value]));
+  }
 }
 
 /** The key is held, and may be free later. Nothing of the request stays on the server. */
