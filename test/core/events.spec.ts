@@ -73,6 +73,13 @@ describe('the stream of events', () => {
     await expect(locks.events({ signal: ended.signal }).next()).resolves.toMatchObject({ done: true });
   });
 
+  it('ends with the service, also a stream that is made afterwards', async () => {
+    const before = locks.events();
+    await locks.close();
+    await expect(before.next()).resolves.toMatchObject({ done: true });
+    await expect(locks.events().next()).resolves.toMatchObject({ done: true });
+  });
+
   it('drops the oldest events for a reader that is too slow, and counts them', async () => {
     const stream = locks.events({ limit: 2 });
     for (const key of ['a', 'b', 'c']) await (await locks.acquire(key)).release();

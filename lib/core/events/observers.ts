@@ -8,6 +8,7 @@ export class Observers {
   readonly tracers: LockTracer[] = [];
   readonly #observers = new Set<LockEventMethods>();
   readonly #streams = new Set<LockEventStream>();
+  #haveStreamsEnded = false;
 
   constructor(
     private readonly backendName: string,
@@ -32,13 +33,16 @@ export class Observers {
       this.#observers.delete(endedStream.observer);
       this.#streams.delete(endedStream);
     }, options);
+    if (this.#haveStreamsEnded) stream.end();
     if (stream.ended) return stream;
     this.#streams.add(stream);
     this.#observers.add(stream.observer);
     return stream;
   }
 
+  /** Also ends each stream that is created later. */
   endStreams(): void {
+    this.#haveStreamsEnded = true;
     for (const stream of this.#streams) stream.end();
   }
 
