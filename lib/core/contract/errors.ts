@@ -20,8 +20,8 @@ export abstract class LockError extends Error {
 
   /** Returns the fields for `JSON.stringify`, which refuses bigints: tokens are texts there. */
   toJSON(): object {
-    const fields = Object.entries({ ...this, message: this.message });
-    return Object.fromEntries(fields.map(([name, value]) => [name, typeof value === 'bigint' ? String(value) : value]));
+    const entries = Object.entries(this).map(([name, value]) => [name, typeof value === 'bigint' ? `${value}` : value]);
+    return { message: this.message, ...Object.fromEntries(entries) };
   }
 }
 
