@@ -53,7 +53,7 @@ export class KeyRouting {
     this.health.setAdvice('slots', SLOTS_ADVICE);
   }
 
-  /** Writes unused keys by one command, and reads each by a command of its own. Never rejects. */
+  /** Writes unused keys by one command, and deletes each by a command of its own. Never rejects. */
   async test(send: SendCommands): Promise<void> {
     this.#nextTestAt = Infinity;
     const keys = Array.from({ length: TESTED_KEY_COUNT }, () => leaseKeyOf(this.prefix, createUnusedName()));
@@ -65,8 +65,8 @@ export class KeyRouting {
       TESTED_KEY_TTL_MS,
     ];
     try {
-      const [, ...values] = await send([writeKeys, ...keys.map((key) => ['GET', key] as const)]);
-      this.#keepsAllKeys = values.every((value) => value === '');
+      const [, ...deletedCounts] = await send([writeKeys, ...keys.map((key) => ['DEL', key] as const)]);
+      this.#keepsAllKeys = deletedCounts.every((count) => Number(count) === 1);
       if (!this.#keepsAllKeys) this.health.setAdvice('routing', PROXY_ADVICE);
     } catch {
       // The server may be loading, or refuse all writes.
