@@ -129,14 +129,21 @@ export class EnsembleClient {
     this.#connection = connection;
     await this.#awaitHandshake(connection);
     try {
-      // The new server may lag behind the server of the last connection.
-      if (this.#session) await connection.send('sync', { path: '/' });
+      if (this.#session) await this.#assertSessionResumed(this.#session, connection);
     } catch (error) {
       connection.end(toError(error));
       throw error;
     }
     this.#onConnected(connection);
     return connection.ended;
+  }
+
+  /** @throws SessionExpiredError, ConnectionLostError */
+  async #assertSessionResumed(session: ZooKeeperSession, connection: ZooKeeperConnection): Promise<void> {
+    // A server may also answer with a new session, to which the znodes of this process do not belong.
+    if (!connection.identity.id.equals(session.identity.id)) throw new SessionExpiredError();
+    // The new server may lag behind the server of the last connection.
+    await connection.send('sync', { path: '/' });
   }
 
   async #awaitHandshake(connection: ZooKeeperConnection): Promise<void> {

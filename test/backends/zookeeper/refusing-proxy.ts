@@ -9,8 +9,8 @@ const REPLY_HEADER = 16;
 const NOTIFICATION = -1;
 
 /**
- * Stands between a client and its server. Has the server refuse to delete nodes, with whatever error a test wants, or loses what
- * the server tells of watches.
+ * Stands between a client and its server. Has the server refuse to delete nodes, with whatever error a test wants, loses what
+ * the server tells of watches, or has the server open a new session for a client that asks for its own.
  */
 export class RefusingProxy {
   /** How many deletions are still to be refused. */
@@ -18,6 +18,8 @@ export class RefusingProxy {
   refused = 0;
   losesNotifications = false;
   lost = 0;
+  replacesSessions = false;
+  replaced = 0;
   #code = 0;
   readonly #sockets = new Set<Socket>();
 
@@ -43,8 +45,14 @@ export class RefusingProxy {
     this.left = times;
   }
 
-  async close(): Promise<void> {
+  /** Ends all connections. */
+  reset(): void {
     for (const socket of this.#sockets) socket.destroy();
+    this.#sockets.clear();
+  }
+
+  async close(): Promise<void> {
+    this.reset();
     this.server.close();
     await once(this.server, 'close');
   }
@@ -67,11 +75,19 @@ export class RefusingProxy {
           const frame = rest.subarray(0, 4 + rest.readInt32BE(0));
           rest = rest.subarray(frame.length);
           // The first one each way is the handshake.
+          if (frames === 0 && from === client) this.#onConnectRequest(frame);
           if (frames === 0 || change(frame, refused)) to.write(frame);
           frames += 1;
         }
       });
     }
+  }
+
+  /** Its session has 8 bytes, and the password 16 after their length. Zeroes ask for a new session. */
+  #onConnectRequest(frame: Buffer): void {
+    if (!this.replacesSessions || frame.readBigInt64BE(20) === 0n) return;
+    this.replaced += 1;
+    frame.fill(0, 20, 28).fill(0, 32, 48);
   }
 
   /** A request is its length, its number, its kind, and for a deletion a path and a version. */
