@@ -34,6 +34,8 @@ interface LabelledService {
   readonly service: LockService;
   readonly backend: string;
   readonly labelsOf: (key: string) => Labels;
+  /** Number of callers that wait now, by template. */
+  readonly waitingCounts: Map<string, number>;
 }
 
 interface ObservedService extends LabelledService {
@@ -55,7 +57,6 @@ export class LockMetrics {
   readonly #losses;
   readonly #lateRenewals;
   readonly #failures;
-  readonly #waitingCallers;
 
   /**
    * Returns the metrics of a registry and prefix. Several applications of a process share them. The first call creates them,
@@ -85,10 +86,14 @@ export class LockMetrics {
     this.#losses = createCounter('losses', 'Locks that were lost before their work was done', [...LABELS, 'reason']);
     this.#lateRenewals = createCounter('late_renewals', 'Renewals that failed or were late', LABELS);
     this.#failures = createCounter('backend_failures', 'Requests that failed', ['backend', 'operation']);
-    const createGauge = (name: string, help: string, collect?: (this: Gauge) => void) =>
-      new Gauge({ name: prefix + name, help, labelNames: LABELS, registers, ...(collect ? { collect } : {}) });
-    this.#waitingCallers = createGauge('waiting', 'Callers who wait now');
+    const createGauge = (name: string, help: string, collect: (this: Gauge) => void) =>
+      new Gauge({ name: prefix + name, help, labelNames: LABELS, registers, collect });
     const observedServices = this.#observedServices;
+    createGauge('waiting', 'Callers who wait now', function () {
+      this.reset();
+      for (const { backend, waitingCounts } of observedServices.values())
+        for (const [template, count] of waitingCounts) this.inc({ backend, template }, count);
+    });
     createGauge('held', 'Locks that are held now', function () {
       this.reset();
       for (const { service, labelsOf } of observedServices.values())
@@ -120,9 +125,7 @@ export class LockMetrics {
 
   #isIn(register: Registry): boolean {
     const registeredMetrics: readonly unknown[] = register.getMetricsAsArray();
-    return [this.#acquisitions, this.#waits, this.#holds, this.#waitingCallers].some((metric) =>
-      registeredMetrics.includes(metric),
-    );
+    return [this.#acquisitions, this.#waits, this.#holds].some((metric) => registeredMetrics.includes(metric));
   }
 
   #startObserving(service: LockService, options: ObserveOptions): ObservedService {
@@ -132,14 +135,16 @@ export class LockMetrics {
       backend,
       template: templateLabels.labelFor(key.slice(service.keyPrefix.length)),
     });
-    const labelledService = { service, backend, labelsOf };
+    const labelledService = { service, backend, labelsOf, waitingCounts: new Map<string, number>() };
     const stop = service.observe(this.#createObserver(labelledService));
     const observedService = { ...labelledService, stop, callerCount: 0 };
     this.#observedServices.set(service, observedService);
     return observedService;
   }
 
-  #createObserver({ backend, labelsOf }: LabelledService): LockObserver {
+  #createObserver({ backend, labelsOf, waitingCounts }: LabelledService): LockObserver {
+    const addToWaitingCount = (template: string, change: number): void =>
+      void waitingCounts.set(template, (waitingCounts.get(template) ?? 0) + change);
     return {
       acquired: ({ key, from, waitedMs }) => {
         const labels = labelsOf(key);
@@ -157,9 +162,9 @@ export class LockMetrics {
       backendFailed: ({ operation }) => this.#failures.inc({ backend, operation }),
       tracer: {
         begin: ({ key }) => {
-          const labels = labelsOf(key);
-          const endWait = (): void => this.#waitingCallers.dec(labels);
-          this.#waitingCallers.inc(labels);
+          const { template } = labelsOf(key);
+          const endWait = (): void => addToWaitingCount(template, -1);
+          addToWaitingCount(template, 1);
           return { granted: endWait, refused: endWait, failed: endWait };
         },
       },

@@ -8,6 +8,7 @@ import { context } from './apps.js';
 
 const ACQUISITIONS = 'distributed_lock_acquisitions_total';
 const HELD = 'distributed_lock_held';
+const WAITING = 'distributed_lock_waiting';
 
 async function sumOf(register: Registry, name: string): Promise<number | undefined> {
   const metric = await register.getSingleMetric(name)?.get();
@@ -58,5 +59,20 @@ describe('LockMetrics.observe', () => {
       expect(await sumOf(register, ACQUISITIONS)).toBe(expected);
       stopFunctions.shift()?.();
     }
+  });
+
+  it('counts the callers that wait now, also after the metrics were reset', async () => {
+    const register = new Registry();
+    await using locks = new LockService(memory());
+    LockMetrics.of({ register }).observe(locks);
+    const lock = await locks.acquire('a');
+    const waits = [locks.acquire('a'), locks.acquire('a')];
+    const counts = [await sumOf(register, WAITING)];
+    register.resetMetrics();
+    counts.push(await sumOf(register, WAITING));
+    await lock.release();
+    for (const wait of waits) await (await wait).release();
+    counts.push(await sumOf(register, WAITING));
+    expect(counts).toEqual([2, 2, 0]);
   });
 });
