@@ -63,8 +63,12 @@ export class ClaimCell implements LineCell<ItemVersion> {
       const { nowMs } = clock.boundsAt(systemClock.now());
       const leftMs = Math.max(...line.map(({ until }) => until)) - nowMs;
       const exptime = clock.exptimeAfter(leftMs, systemClock.now());
-      if (item === null) return (await dialect.addItem(names.lease, value, exptime)).isAdded;
-      return (await dialect.replaceAndGetItem({ names, value, exptime }, item.cas))?.value === value;
+      // The value counts, because it comes from the only reply that repeats its request.
+      const storedItem =
+        item === null
+          ? (await dialect.addItem(names.lease, value, exptime)).item
+          : await dialect.replaceAndGetItem({ names, value, exptime }, item.cas);
+      return storedItem?.value === value;
     });
   }
 }

@@ -8,6 +8,7 @@ import {
 import type { ItemNames } from './item-names.js';
 import type { MemcachedConnection } from './transport/connection.js';
 import { unexpectedReplyError } from './error.js';
+import { addCommand, replaceCommand } from './store-commands.js';
 import { type Command, refusalError } from './transport/pipeline.js';
 import type { ReplyPart } from './transport/reply-parser.js';
 
@@ -18,8 +19,8 @@ interface MetaReply {
 }
 
 /**
- * Meta commands: https://github.com/memcached/memcached/blob/master/doc/protocol.txt. Every reply repeats the number of
- * its request.
+ * Meta commands: https://github.com/memcached/memcached/blob/master/doc/protocol.txt. Their replies repeat the number
+ * of the request. Items are stored by classic commands, whose replies do not: a grant rests on `mg` alone.
  */
 export class MetaDialect implements MemcachedDialect {
   #requestCount = 0;
@@ -31,7 +32,7 @@ export class MetaDialect implements MemcachedDialect {
     firstToken: bigint,
   ): ReturnType<MemcachedDialect['acquireLease']> {
     const [isAdded, token, item] = await this.connection.exchange(
-      this.#setCommand(names.lease, value, `ME T${exptime}`),
+      addCommand(names.lease, value, exptime),
       this.#incrementCommand(names.counter, firstToken),
       this.#getCommand(names.lease),
     );
@@ -45,7 +46,7 @@ export class MetaDialect implements MemcachedDialect {
 
   async replaceAndGetItem({ names, value, exptime }: MemcachedLease, cas: string): Promise<StoredItem | null> {
     const [, item] = await this.connection.exchange(
-      this.#setCommand(names.lease, value, `C${cas} T${exptime}`),
+      replaceCommand(names.lease, value, exptime, cas),
       this.#getCommand(names.lease),
     );
     return item;
@@ -58,21 +59,14 @@ export class MetaDialect implements MemcachedDialect {
 
   async deleteItem(name: string, cas: string): Promise<boolean> {
     const [isDeleted] = await this.connection.exchange(
-      this.#command(`md ${name} C${cas}`, ({ code }) => isCarriedOut(code)),
+      this.#command(`md ${name} C${cas}`, ({ code }) => isDeletion(code)),
     );
     return isDeleted;
   }
 
   async addItem(name: string, value: string, exptime: number): Promise<Addition> {
-    const [isAdded, item] = await this.connection.exchange(
-      this.#setCommand(name, value, `ME T${exptime}`),
-      this.#getCommand(name),
-    );
+    const [isAdded, item] = await this.connection.exchange(addCommand(name, value, exptime), this.#getCommand(name));
     return { isAdded, item };
-  }
-
-  #setCommand(name: string, value: string, flags: string): Command<boolean> {
-    return this.#command(`ms ${name} ${Buffer.byteLength(value)} ${flags}`, ({ code }) => isCarriedOut(code), value);
   }
 
   #getCommand(name: string): Command<StoredItem | null> {
@@ -91,15 +85,11 @@ export class MetaDialect implements MemcachedDialect {
     );
   }
 
-  #command<Result>(
-    request: string,
-    interpret: (reply: MetaReply) => Result | undefined,
-    value?: string,
-  ): Command<Result> {
+  #command<Result>(request: string, interpret: (reply: MetaReply) => Result | undefined): Command<Result> {
     this.#requestCount += 1;
     const requestNumber = this.#requestCount.toString(36);
     return {
-      text: `${request} O${requestNumber}\r\n${value === undefined ? '' : `${value}\r\n`}`,
+      text: `${request} O${requestNumber}\r\n`,
       read: (part) => {
         const reply = parseReply(part);
         // Old versions of memcached do not repeat the number in a miss, which is safe: a miss grants nothing.
@@ -122,12 +112,10 @@ function parseReply({ line, data }: ReplyPart): MetaReply {
   return { code, data, flags: new Map(flags.filter(Boolean).map((flag) => [flag.slice(0, 1), flag.slice(1)])) };
 }
 
-/**
- * Returns `undefined` for a reply to another command. `NS` and `EX`: another item is stored. `NF`: no item is stored.
- */
-function isCarriedOut(code: string): boolean | undefined {
+/** Returns `undefined` for a reply to another command. `EX`: another item is stored. `NF`: no item is stored. */
+function isDeletion(code: string): boolean | undefined {
   if (code === 'HD') return true;
-  return ['NS', 'EX', 'NF'].includes(code) ? false : undefined;
+  return code === 'EX' || code === 'NF' ? false : undefined;
 }
 
 /** Tests a text, because a cas unique has too many bits for a number. A server without cas uniques answers 0. */

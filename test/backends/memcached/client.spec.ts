@@ -36,8 +36,8 @@ for (const name of wantedOf(['memcached'])) {
         for (const other of others) await expect(other.tryAcquire('k')).resolves.toBeNull();
         await lock.release();
       }
-      expect(seen.join('')).toMatch(/^ms lock:l:k /m);
-      expect(seen.join('')).not.toMatch(/^(add|cas|gets) /m);
+      expect(seen.join('')).toMatch(/^mg lock:l:k /m);
+      expect(seen.join('')).not.toMatch(/^(incr|gets) /m);
     });
 
     it.each(['a\r\nflush_all\r\n', 'k\r\ndelete sentinel\r\n', ' ', '\0', 'caf\u00e9 \u{1f512}', 'x'.repeat(251)])(

@@ -41,12 +41,12 @@ const addItem: Question = (dialect) => dialect.addItem('l', 'x', 0);
 for (const _ of wantedOf(['memcached-meta'])) {
   describe('the meta commands', () => {
     it.each([
-      [acquireLease, 'ms l 7 ME T9 O1\r\nme|9|\u00fc\r\nma f N86400 J100 D1 v O2\r\nmg l c t v O3\r\n'],
+      [acquireLease, 'add l 0 9 7\r\nme|9|\u00fc\r\nma f N86400 J100 D1 v O1\r\nmg l c t v O2\r\n'],
       [incrementCounter, 'ma f N86400 J100 D1 v O1\r\n'],
-      [replaceAndGetItem, 'ms l 7 C7 T9 O1\r\nme|9|\u00fc\r\nmg l c t v O2\r\n'],
+      [replaceAndGetItem, 'cas l 0 9 7 7\r\nme|9|\u00fc\r\nmg l c t v O1\r\n'],
       [getItem, 'mg l c t v O1\r\n'],
       [deleteItem, 'md l C7 O1\r\n'],
-      [addItem, 'ms l 1 ME T0 O1\r\nx\r\nmg l c t v O2\r\n'],
+      [addItem, 'add l 0 0 1\r\nx\r\nmg l c t v O1\r\n'],
     ])('are these, in one write (%#)', (question, sent) => {
       const script = new Script();
       question(new MetaDialect(script)).catch(() => undefined);
@@ -55,11 +55,11 @@ for (const _ of wantedOf(['memcached-meta'])) {
 
     const item = { value: 'me', cas: '8', remainingS: 4 };
     it.each([
-      [acquireLease, 'HD O1\r\nVA 3 O2\r\n101\r\nVA 2 c8 t4 O3\r\nme\r\n', { isAdded: true, token: 101n, item }],
-      [acquireLease, 'NS O1\r\nVA 3 O2\r\n101\r\nEN O3\r\n', { isAdded: false, token: 101n, item: null }],
-      [replaceAndGetItem, 'HD O1\r\nVA 2 c8 t-1 O2\r\nme\r\n', { ...item, remainingS: Infinity }],
-      [replaceAndGetItem, 'EX O1\r\nVA 2 c8 t4 W X O2\r\nme\r\n', item],
-      [replaceAndGetItem, 'NF O1\r\nEN\r\n', null],
+      [acquireLease, 'STORED\r\nVA 3 O1\r\n101\r\nVA 2 c8 t4 O2\r\nme\r\n', { isAdded: true, token: 101n, item }],
+      [acquireLease, 'NOT_STORED\r\nVA 3 O1\r\n101\r\nEN O2\r\n', { isAdded: false, token: 101n, item: null }],
+      [replaceAndGetItem, 'STORED\r\nVA 2 c8 t-1 O1\r\nme\r\n', { ...item, remainingS: Infinity }],
+      [replaceAndGetItem, 'EXISTS\r\nVA 2 c8 t4 W X O1\r\nme\r\n', item],
+      [replaceAndGetItem, 'NOT_FOUND\r\nEN\r\n', null],
       [getItem, 'VA 2 t4 c8 O1\r\nme\r\n', item],
       [deleteItem, 'HD O1\r\n', true],
       [deleteItem, 'EX O1\r\n', false],
@@ -146,7 +146,7 @@ for (const _ of wantedOf(['memcached-classic'])) {
 for (const name of wantedOf(['memcached-meta', 'memcached-classic'])) {
   const DialectClass = name === 'memcached-meta' ? MetaDialect : ClassicDialect;
   const NO_NUMBER = 'CLIENT_ERROR cannot increment or decrement non-numeric value\r\n';
-  const ITEM = name === 'memcached-meta' ? 'EN O3\r\n' : 'END\r\n';
+  const MISS = name === 'memcached-meta' ? 'EN\r\n' : 'END\r\n';
 
   it.each([
     ['out of memory', 'SERVER_ERROR out of memory storing object\r\n'],
@@ -156,8 +156,7 @@ for (const name of wantedOf(['memcached-meta', 'memcached-classic'])) {
     const dialect = new DialectClass(script);
     const refused = failureOf(acquireLease(dialect));
     const next = dialect.getItem('l');
-    const first = name === 'memcached-meta' ? 'NS O1\r\n' : 'NOT_STORED\r\n';
-    script.receive(`${first}${refusal}${ITEM}${ITEM.replace('O3', 'O4')}`);
+    script.receive(`NOT_STORED\r\n${refusal}${MISS}${MISS}`);
     await expect(refused).resolves.toMatchObject({ kind: 'refused' });
     await expect(next).resolves.toBeNull();
   });

@@ -24,7 +24,7 @@ export class ModelServer {
     const answers: string[] = [];
     for (let line = lines.shift(); line !== undefined; line = lines.shift()) {
       const [command = '', ...args] = line.split(' ');
-      const value = ['ms', 'add', 'cas'].includes(command) ? (lines.shift() ?? '') : '';
+      const value = ['add', 'cas'].includes(command) ? (lines.shift() ?? '') : '';
       answers.push(this.#run(command, args, value));
     }
     return answers;
@@ -49,8 +49,6 @@ export class ModelServer {
         return 'VERSION 1.6.18\r\n';
       case 'mn':
         return 'MN\r\n';
-      case 'ms':
-        return this.#metaSet(name, flagsOf(rest.slice(1)), value);
       case 'mg':
         if (!item) return `EN${opaque(flagsOf(rest))}\r\n`;
         return `VA ${Buffer.byteLength(item.value)} c${item.cas} t${this.#left(item)}${opaque(flagsOf(rest))}\r\n${item.value}\r\n`;
@@ -78,15 +76,6 @@ export class ModelServer {
       default:
         return 'ERROR\r\n';
     }
-  }
-
-  #metaSet(name: string, flags: ReadonlyMap<string, string>, value: string): string {
-    const item = this.live(name);
-    const cas = flags.get('C');
-    const refusal = cas === undefined ? item && 'NS' : !item ? 'NF' : String(item.cas) !== cas && 'EX';
-    if (refusal) return `${refusal}${opaque(flags)}\r\n`;
-    this.put(name, value, Number(flags.get('T') ?? 0));
-    return `HD${opaque(flags)}\r\n`;
   }
 
   #metaCount(name: string, flags: ReadonlyMap<string, string>): string {

@@ -8,7 +8,7 @@ import { MemcachedWorld } from './memcached-world.js';
 const PROTOCOLS = { 'memcached-meta': 'meta', 'memcached-classic': 'classic' } as const;
 
 const COMMANDS = {
-  meta: { acquire: ['ms', 'ma', 'mg'], renew: ['ms', 'mg'], release: ['md'] },
+  meta: { acquire: ['add', 'ma', 'mg'], renew: ['cas', 'mg'], release: ['md'] },
   classic: { acquire: ['add', 'incr', 'gets'], renew: ['cas', 'gets'], release: ['cas'] },
 } as const;
 
@@ -106,7 +106,7 @@ class Counted implements AsyncDisposable {
 
 function commandsIn(text: string): string[] {
   return Array.from(
-    text.matchAll(/^(?<command>ms|mg|ma|md|add|cas|gets|incr|stats) /gm),
+    text.matchAll(/^(?<command>mg|ma|md|add|cas|gets|incr|stats) /gm),
     ({ groups }) => groups?.['command'] ?? '',
   );
 }

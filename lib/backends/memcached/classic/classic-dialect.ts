@@ -9,6 +9,7 @@ import type { ItemNames } from '../item-names.js';
 import type { MemcachedConnection } from '../transport/connection.js';
 import { unexpectedReplyError } from '../error.js';
 import { isCasValue } from '../meta-dialect.js';
+import { addCommand, replaceCommand } from '../store-commands.js';
 import { type Command, refusalError } from '../transport/pipeline.js';
 
 /**
@@ -43,7 +44,7 @@ export class ClassicDialect implements MemcachedDialect {
 
   async replaceAndGetItem({ names, value, exptime }: MemcachedLease, cas: string): Promise<StoredItem | null> {
     const [, items] = await this.connection.exchange(
-      storeCommand(`cas ${names.lease} 0 ${exptime} ${Buffer.byteLength(value)} ${cas}`, value),
+      replaceCommand(names.lease, value, exptime, cas),
       getsCommand(names.lease),
     );
     return items.get(names.lease) ?? null;
@@ -56,7 +57,7 @@ export class ClassicDialect implements MemcachedDialect {
 
   /** Overwrites the item with one that has expired, because no classic delete compares the cas unique. */
   async deleteItem(name: string, cas: string): Promise<boolean> {
-    const [isDeleted] = await this.connection.exchange(storeCommand(`cas ${name} 0 -1 0 ${cas}`, ''));
+    const [isDeleted] = await this.connection.exchange(replaceCommand(name, '', -1, cas));
     return isDeleted;
   }
 
@@ -64,21 +65,6 @@ export class ClassicDialect implements MemcachedDialect {
     const [isAdded, items] = await this.connection.exchange(addCommand(name, value, exptime), getsCommand(name));
     return { isAdded, item: items.get(name) ?? null };
   }
-}
-
-function addCommand(name: string, value: string, exptime: number): Command<boolean> {
-  return storeCommand(`add ${name} 0 ${exptime} ${Buffer.byteLength(value)}`, value);
-}
-
-function storeCommand(request: string, value: string): Command<boolean> {
-  return {
-    text: `${request}\r\n${value}\r\n`,
-    read: ({ line }) => {
-      if (line === 'STORED') return true;
-      if (line === 'NOT_STORED' || line === 'EXISTS' || line === 'NOT_FOUND') return false;
-      throw unexpectedReplyError(line);
-    },
-  };
 }
 
 function incrementCommand(counter: string): Command<boolean> {
