@@ -32,53 +32,52 @@ export interface LockSpansOptions {
 
 /**
  * Records spans of a lock service. `acquire <template>` lasts from the call until the caller has the lock, `hold <template>`
- * from then until the release or the loss. Both are children of the caller's span. The work that `withLock`, `@Locked` and
+ * from then until the caller's release or the loss. Both are children of the caller's span. The work that `withLock`, `@Locked` and
  * `LockHandle.run` run under a lock is a child of the `hold` span. Re-entry has no spans of its own.
  */
 export class LockSpans implements LockObserver {
   readonly tracer: LockTracer;
   readonly #tracer: Tracer;
   readonly #templateOf: (key: string) => string;
-  readonly #holdSpans = new Map<string, Span>();
+  /** Spans of the callers that hold a lock, by the id of the lock. */
+  readonly #holdSpans = new Map<string, Map<TracedHold, Span>>();
 
   constructor({ tracerProvider, templateOf }: LockSpansOptions = {}) {
     this.#tracer = (tracerProvider ?? trace).getTracer('nestjs-distributed-lock');
     this.#templateOf = templateOf ?? getFirstWordName;
     this.tracer = {
       begin: (call) => this.#startAcquireSpan(call),
+      enter: (hold) => this.#startHoldSpan(hold),
       run: (hold, work) => this.#runUnderHold(hold, work),
+      leave: (hold) => this.#endHoldSpan(hold),
     };
   }
 
-  released({ key, fencingToken }: LockEvents['released']): void {
-    this.#endHoldSpan({ key, fencingToken });
+  jeopardy(event: LockEvents['jeopardy']): void {
+    for (const span of this.#getHoldSpans(event))
+      span.addEvent('jeopardy', { 'distributed_lock.left_ms': event.leftMs });
   }
 
-  jeopardy({ key, fencingToken, leftMs }: LockEvents['jeopardy']): void {
-    this.#holdSpans.get(getHoldId({ key, fencingToken }))?.addEvent('jeopardy', { 'distributed_lock.left_ms': leftMs });
+  safe(event: LockEvents['safe']): void {
+    for (const span of this.#getHoldSpans(event)) span.addEvent('safe');
   }
 
-  safe({ key, fencingToken }: LockEvents['safe']): void {
-    this.#holdSpans.get(getHoldId({ key, fencingToken }))?.addEvent('safe');
-  }
-
-  lost({ key, fencingToken, reason }: LockEvents['lost']): void {
-    this.#endHoldSpan({ key, fencingToken }, reason);
+  lost(event: LockEvents['lost']): void {
+    for (const span of this.#getHoldSpans(event)) {
+      span
+        .setAttribute('error.type', 'LOCK_LOST')
+        .setStatus({ code: SpanStatusCode.ERROR, message: event.reason })
+        .end();
+    }
+    this.#holdSpans.delete(getHoldId(event));
   }
 
   #startAcquireSpan({ key, backend, waitMs }: TracedCall): CallTrace {
-    const callerContext = context.active();
-    const template = this.#templateOf(key);
     const attributes: Attributes = { 'distributed_lock.key': key, 'distributed_lock.backend': backend };
-    const span = this.#tracer.startSpan(`acquire ${template}`, { attributes }, callerContext);
+    const span = this.#tracer.startSpan(`acquire ${this.#templateOf(key)}`, { attributes });
     return {
       granted: (hold) => {
-        const holdAttributes: Attributes = {
-          'distributed_lock.fencing_token': String(hold.fencingToken),
-          'distributed_lock.hand_off': hold.handOffCount > 0,
-        };
-        span.setAttributes({ ...holdAttributes, 'distributed_lock.acquired': true }).end();
-        this.#startHoldSpan(hold, template, { ...attributes, ...holdAttributes }, callerContext);
+        span.setAttributes({ ...getHoldAttributes(hold), 'distributed_lock.acquired': true }).end();
       },
       refused: () => {
         span.setAttribute('distributed_lock.acquired', false);
@@ -93,27 +92,32 @@ export class LockSpans implements LockObserver {
     };
   }
 
-  #startHoldSpan(hold: TracedHold, template: string, attributes: Attributes, callerContext: Context): void {
-    this.#holdSpans.set(getHoldId(hold), this.#tracer.startSpan(`hold ${template}`, { attributes }, callerContext));
+  #startHoldSpan(hold: TracedHold): void {
+    const id = getHoldId(hold);
+    const span = this.#tracer.startSpan(`hold ${this.#templateOf(hold.key)}`, { attributes: getHoldAttributes(hold) });
+    const callerSpans = this.#holdSpans.get(id) ?? new Map<TracedHold, Span>();
+    this.#holdSpans.set(id, callerSpans.set(hold, span));
   }
 
-  /** At a re-entry, the active span stays as it is. */
+  /** Inside the span of `hold`, the active span stays as it is. */
   #runUnderHold<T>(hold: TracedHold, work: () => T): T {
-    const span = this.#holdSpans.get(getHoldId(hold));
+    const span = this.#holdSpans.get(getHoldId(hold))?.get(hold);
     const callerContext = context.active();
-    const outerSpans = getHoldSpans(callerContext);
+    const outerSpans = getOuterHoldSpans(callerContext);
     if (!span || outerSpans.includes(span)) return work();
     return context.with(trace.setSpan(callerContext, span).setValue(HOLD_SPANS, [...outerSpans, span]), work);
   }
 
-  #endHoldSpan(hold: Pick<TracedHold, 'key' | 'fencingToken'>, lossReason?: string): void {
+  #endHoldSpan(hold: TracedHold): void {
     const id = getHoldId(hold);
-    const span = this.#holdSpans.get(id);
-    this.#holdSpans.delete(id);
-    if (lossReason !== undefined) {
-      span?.setAttribute('error.type', 'LOCK_LOST').setStatus({ code: SpanStatusCode.ERROR, message: lossReason });
-    }
-    span?.end();
+    const callerSpans = this.#holdSpans.get(id);
+    callerSpans?.get(hold)?.end();
+    callerSpans?.delete(hold);
+    if (callerSpans?.size === 0) this.#holdSpans.delete(id);
+  }
+
+  #getHoldSpans(event: Pick<TracedHold, 'key' | 'fencingToken'>): Iterable<Span> {
+    return this.#holdSpans.get(getHoldId(event))?.values() ?? [];
   }
 }
 
@@ -121,7 +125,16 @@ function getHoldId({ key, fencingToken }: Pick<TracedHold, 'key' | 'fencingToken
   return `${fencingToken} ${key}`;
 }
 
-function getHoldSpans(callerContext: Context): readonly unknown[] {
+function getHoldAttributes({ key, backend, fencingToken, handOffCount }: TracedHold): Attributes {
+  return {
+    'distributed_lock.key': key,
+    'distributed_lock.backend': backend,
+    'distributed_lock.fencing_token': String(fencingToken),
+    'distributed_lock.hand_off': handOffCount > 0,
+  };
+}
+
+function getOuterHoldSpans(callerContext: Context): readonly unknown[] {
   const spans = callerContext.getValue(HOLD_SPANS);
   return Array.isArray(spans) ? spans : [];
 }

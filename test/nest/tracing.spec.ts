@@ -121,6 +121,40 @@ describe('spans', () => {
     expect(msOf(heldNext.duration)).toBeGreaterThanOrEqual(25);
   });
 
+  it('of callers that share a lock are in the trace of each caller, and so is what each does under it', async () => {
+    await using locks = new LockService(memory(), { observers: [new LockSpans({ tracerProvider })] });
+    const readers = ['reader 0', 'reader 1', 'reader 2'];
+    const leaveFunctions: (() => void)[] = [];
+    const waitForAllReaders = (): Promise<void> =>
+      new Promise((resolve) => {
+        leaveFunctions.push(resolve);
+        if (leaveFunctions.length === readers.length) for (const leave of leaveFunctions) leave();
+      });
+    const readUnderLock = (reader: string) =>
+      locks.withLock('d', () => request(`read of ${reader}`, waitForAllReaders), { mode: 'shared' });
+    await Promise.all(readers.map((reader) => request(reader, () => readUnderLock(reader))));
+    expect(named('hold d').map(parentOf)).toEqual(readers);
+    for (const reader of readers) {
+      const [root, readSpan] = [...named(reader), ...named(`read of ${reader}`)];
+      if (!root || !readSpan) throw new Error('a span is missing');
+      expect(parentOf(readSpan)).toBe('hold d');
+      expect(readSpan.spanContext().traceId).toBe(root.spanContext().traceId);
+    }
+  });
+
+  it('of callers that share a lock end with each caller, and are errors only for those who lose it', async () => {
+    const locks = new LockService(memory(), { observers: [new LockSpans({ tracerProvider })] });
+    const options = { mode: 'shared' } as const;
+    const [first, second] = await Promise.all([locks.acquire('d', options), locks.acquire('d', options)]);
+    await second.run(() => locks.withLock('d', () => undefined, options));
+    expect(named('hold d')).toEqual([]);
+    await first.release();
+    expect(named('hold d').map(({ status }) => status.code)).toEqual([SpanStatusCode.UNSET]);
+    await locks.close();
+    await second.release();
+    expect(named('hold d').map(({ status }) => status.code)).toEqual([SpanStatusCode.UNSET, SpanStatusCode.ERROR]);
+  });
+
   it('are errors with the reason where the wait was in vain and where the lock was lost, and re-entry has none', async () => {
     const locks = new LockService(memory(), { observers: [new LockSpans({ tracerProvider })] });
     const lock = await locks.acquire('k');

@@ -1,5 +1,5 @@
-import type { CallTrace, LockTracer } from '../events/lock-tracer.js';
-import { emitWarningOf } from '../events/observers.js';
+import { callTracer } from '../events/call-tracer.js';
+import { type CallTrace, type LockTracer, toTracedHold } from '../events/lock-tracer.js';
 import type { Hold } from '../holding/hold.js';
 import type { Acquisition } from './acquisition.js';
 import { KeyHeld } from './key-held.js';
@@ -18,19 +18,10 @@ export async function runTraced(
   };
   try {
     const result = await acquisition.run();
-    endTraces((trace) => (result instanceof KeyHeld ? trace.refused() : trace.granted(result)));
+    endTraces((trace) => (result instanceof KeyHeld ? trace.refused() : trace.granted(toTracedHold(result, backend))));
     return result;
   } catch (error) {
     endTraces((trace) => trace.failed(error));
     throw error;
-  }
-}
-
-function callTracer<T>(call: () => T): T | undefined {
-  try {
-    return call();
-  } catch (error) {
-    emitWarningOf('a lock tracer threw', error);
-    return undefined;
   }
 }

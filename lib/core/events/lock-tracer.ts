@@ -9,6 +9,7 @@ export interface TracedCall {
 /** Lock that a traced call got. Its events have the same key and fencing token. */
 export interface TracedHold {
   readonly key: string;
+  readonly backend: string;
   readonly fencingToken: bigint;
   /** Number of callers of this process that had the lease before. */
   readonly handOffCount: number;
@@ -29,8 +30,20 @@ export interface CallTrace {
 export interface LockTracer {
   /** Called in the context of the caller. */
   readonly begin: (call: TracedCall) => CallTrace | undefined;
+  /**
+   * Called in the context of a caller that has got a lock, after `CallTrace.granted`. Several callers may share a lock:
+   * each has a `hold` object of its own, the same in `enter`, `run` and `leave`.
+   */
+  readonly enter?: (hold: TracedHold) => void;
   /** Calls `work` once, in a context of its choice, and returns its result. Must not throw. */
   readonly run?: <T>(hold: TracedHold, work: () => T) => T;
+  /** Called when the caller has released the lock, lost or not, in any context. */
+  readonly leave?: (hold: TracedHold) => void;
+}
+
+export function toTracedHold(hold: Omit<TracedHold, 'backend'>, backend: string): TracedHold {
+  const { key, fencingToken, handOffCount } = hold;
+  return { key, backend, fencingToken, handOffCount };
 }
 
 export function wrapInTracers<T>(work: () => T, hold: TracedHold, tracers: readonly LockTracer[]): () => T {

@@ -1,13 +1,16 @@
 import { type Share, shareOf } from '../contract/claim.js';
 import { LockConfigurationError, LockLostError } from '../contract/errors.js';
+import { callTracer } from '../events/call-tracer.js';
+import { toTracedHold, type TracedHold, wrapInTracers } from '../events/lock-tracer.js';
 import { withKeepAlive } from '../kit/keep-alive.js';
 import type { Hold } from './hold.js';
-import { currentHandles, runInsideLock } from './call-tree.js';
-import { wrapInTracers } from '../events/lock-tracer.js';
+import { currentEntry, currentHandles, runInsideLock } from './call-tree.js';
 
 /** Lock of one caller, from the acquisition to the release. Made by `LockService` only. */
 export class LockHandle implements AsyncDisposable {
   #isReleased = false;
+  /** Absent at a re-entry, for leaders, and without tracers. */
+  readonly #tracedHold: TracedHold | undefined;
 
   /** @internal */
   constructor(
@@ -15,7 +18,13 @@ export class LockHandle implements AsyncDisposable {
     readonly key: string,
     private readonly hold: Hold,
     private readonly onRelease: (hold: Hold) => Promise<void>,
-  ) {}
+  ) {
+    const { observers, backend } = hold.listener.service;
+    if (observers.tracers.length === 0 || new.target !== LockHandle || isReentry(hold)) return;
+    const tracedHold = toTracedHold(hold, backend.name);
+    this.#tracedHold = tracedHold;
+    for (const { enter } of observers.tracers) callTracer(() => enter?.(tracedHold));
+  }
 
   /**
    * Number that grows with every acquisition of this key, in any process. Send it with every write that the lock
@@ -101,7 +110,9 @@ export class LockHandle implements AsyncDisposable {
    */
   run<T>(work: () => T): T {
     const { hold } = this;
-    return runInsideLock(hold, this, wrapInTracers(work, hold, hold.listener.service.observers.tracers));
+    const tracedHold = this.#tracedHold;
+    const { tracers } = hold.listener.service.observers;
+    return runInsideLock(hold, this, tracedHold ? wrapInTracers(work, tracedHold, tracers) : work);
   }
 
   /** @internal */
@@ -117,12 +128,23 @@ export class LockHandle implements AsyncDisposable {
   release(): Promise<void> {
     if (this.#isReleased) return Promise.resolve();
     this.#isReleased = true;
-    return this.onRelease(this.hold);
+    const releasing = this.onRelease(this.hold);
+    const tracedHold = this.#tracedHold;
+    if (tracedHold)
+      for (const { leave } of this.hold.listener.service.observers.tracers) callTracer(() => leave?.(tracedHold));
+    return releasing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
   }
+}
+
+/** Returns whether the current call tree is inside `hold` already. */
+function isReentry(hold: Hold): boolean {
+  for (let entry = currentEntry(); entry; entry = entry.outer)
+    if (entry.hold === hold && !(hold.isShared && entry.handle.state === 'released')) return true;
+  return false;
 }
 
 /** Returns the locks of the current call tree, innermost first. */
