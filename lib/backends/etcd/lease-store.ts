@@ -51,13 +51,14 @@ export class EtcdLeaseStore implements LeaseStore {
   }
 
   /**
-   * Reads one key, which fails when credentials or permissions are wrong.
+   * Reads one key, which fails when credentials or permissions are wrong, and compares the clusters of the endpoints.
    * @throws LockConfigurationError
    */
   async start(): Promise<void> {
     const { client, names } = this.#context;
     try {
       await client.read([names.sessionName(0n)]);
+      await client.compareClusters();
     } catch (error) {
       if (!isFinal(error)) throw error;
       throw new LockConfigurationError(`etcd refuses to answer us: ${error.message}`, 'credentials');

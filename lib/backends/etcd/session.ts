@@ -1,4 +1,4 @@
-import { type Clock, Semaphore, systemClock, type Timer, getEndOfTrust } from '../../core/index.js';
+import { type Clock, isLockError, Semaphore, systemClock, type Timer, getEndOfTrust } from '../../core/index.js';
 import type { EtcdClient } from './transport/client.js';
 import type { EtcdLockNames } from './lock-names.js';
 import { METHOD } from './transport/messages.js';
@@ -54,7 +54,7 @@ export class EtcdSession {
     return new EtcdSession(client, names, reply.integer(2), Number(reply.integer(3)) * 1_000, sentAt, clock);
   }
 
-  /** Signal that aborts when the server answers that the lease is gone, and all its keys with it. */
+  /** Signal that aborts when the lease is gone with all its keys, or a member of another cluster has answered. */
   get endSignal(): AbortSignal {
     return this.#endController.signal;
   }
@@ -79,7 +79,7 @@ export class EtcdSession {
     this.#takenNames.delete(name);
   }
 
-  /** Must be called only when the server has answered that the lease is gone. */
+  /** Must be called only when the server has answered that the lease is gone, or no request is sent any more. */
   end(): void {
     this.#endController.abort();
     this.stop();
@@ -131,6 +131,8 @@ export class EtcdSession {
       for (const { name, createRevision, resolve } of keyChecks)
         resolve(!this.endSignal.aborted && reading.revisions.get(name) === createRevision);
     } catch (error) {
+      // The endpoints are of different clusters: another process may hold the same keys on the other one.
+      if (isLockError(error, 'LOCK_CONFIGURATION')) this.end();
       this.#scheduleHeartbeat(this.ttlMs / 20);
       for (const { reject } of keyChecks) reject(error);
     } finally {

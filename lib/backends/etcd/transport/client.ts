@@ -5,11 +5,13 @@ import {
   type Credentials,
   type ValueOrGetter,
   getPresentValue,
+  isLockError,
   ReportedHealth,
   Semaphore,
 } from '../../../core/index.js';
 import { toConnectionError, EtcdError, isMemberRefusal, isTokenExpired } from '../error.js';
 import type { ResolvedEtcdOptions } from '../options.js';
+import { ClusterGuard } from './cluster-guard.js';
 import { GrpcConnection } from './grpc-connection.js';
 import { type Metadata, NotGrpcError, NotProcessedError, type StreamListener } from './grpc-stream.js';
 import {
@@ -42,6 +44,7 @@ export class EtcdClient {
   #endpointIndex: number;
   #connection: GrpcConnection | undefined;
   readonly #connections = new Set<GrpcConnection>();
+  readonly #clusterGuard = new ClusterGuard();
   #accessVersion = 0;
   #token: Promise<string> | undefined;
   #isClosed = false;
@@ -70,6 +73,17 @@ export class EtcdClient {
     return this.#call(method, request, this.options.requestTimeoutMs);
   }
 
+  /**
+   * Asks each endpoint for its cluster. Skips those that do not answer, which are compared when they are used.
+   * @throws LockConfigurationError when the endpoints are of different clusters
+   */
+  async compareClusters(): Promise<void> {
+    const headers = await this.#getMetadata();
+    const urls = new Set(this.options.endpoints);
+    if (urls.size > 1) await Promise.allSettled([...urls].map((url) => this.#readCluster(url, headers)));
+    this.#clusterGuard.assertOneCluster();
+  }
+
   /** Number that changes with each connection and each token. A stream keeps the number with which it was opened. */
   get accessVersion(): number {
     return this.#accessVersion;
@@ -83,6 +97,17 @@ export class EtcdClient {
   close(): void {
     this.#isClosed = true;
     for (const connection of this.#connections) connection.end(new Error('the backend is closed'));
+  }
+
+  async #readCluster(url: string, headers: Metadata): Promise<void> {
+    const { tls, requestTimeoutMs } = this.options;
+    const connection = new GrpcConnection(url, tls(), requestTimeoutMs, () => undefined);
+    try {
+      const status = await connection.call(METHOD.status, Buffer.alloc(0), headers, requestTimeoutMs);
+      this.#clusterGuard.checkReply(status, url);
+    } finally {
+      connection.end(undefined);
+    }
   }
 
   async #call(method: string, request: Buffer, maxMs: number): Promise<Message> {
@@ -104,11 +129,12 @@ export class EtcdClient {
       const connection = this.#getOpenConnection();
       try {
         const reply = await connection.call(method, request, headers, maxMs);
+        this.#clusterGuard.checkReply(reply, connection.url);
         if (this.#connection === connection) this.health.report('up');
         return reply;
       } catch (error) {
         if (error instanceof EtcdError && isWithoutLeader(error)) connection.end(error);
-        if (error instanceof NotGrpcError) this.#leaveMember(connection, error);
+        if (error instanceof NotGrpcError || isLockError(error)) this.#leaveMember(connection, error);
         if (isMemberRefusal(error) && refusingUrls.add(connection.url).size < new Set(this.options.endpoints).size) {
           this.#leaveMember(connection, error);
           continue;
@@ -122,9 +148,10 @@ export class EtcdClient {
     if (this.#isClosed) throw new Error('the backend is closed');
     if (this.#connection?.isClosing === true) this.#leaveMember(this.#connection);
     try {
+      this.#clusterGuard.assertOneCluster();
       return (this.#connection ??= this.#openConnection());
     } catch (error) {
-      // The only possible failure here is that of the option `tls`.
+      // The endpoints are of different clusters, or the option `tls` has failed.
       this.health.report('down', toConnectionError(error).message);
       throw error;
     }
