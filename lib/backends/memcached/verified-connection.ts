@@ -1,20 +1,18 @@
-import { type Clock, LockConfigurationError, systemClock } from '../../core/index.js';
+import { type Clock, isLockError, systemClock } from '../../core/index.js';
 import { authenticate } from './authentication.js';
 import { probeCapabilities } from './capability-probe.js';
 import { ClassicDialect } from './classic/classic-dialect.js';
 import type { MemcachedDialect, StoredItem } from './dialect.js';
 import { MemcachedError } from './error.js';
-import { serverListName } from './item-names.js';
 import { MetaDialect } from './meta-dialect.js';
 import type { ResolvedMemcachedOptions } from './options.js';
 import { ServerClock } from './server-clock.js';
+import { assertSameServerList, type ServerListOptions } from './server-list.js';
 import { getServerAdvice, META_NOOP_COMMAND, statisticsCommand } from './server-statistics.js';
 import { MemcachedConnection, type MemcachedConnectionOptions } from './transport/connection.js';
 
 export interface VerifiedConnectionOptions
-  extends MemcachedConnectionOptions, Pick<ResolvedMemcachedOptions, 'credentials' | 'protocol' | 'prefix'> {
-  readonly serverListText: string;
-}
+  extends MemcachedConnectionOptions, ServerListOptions, Pick<ResolvedMemcachedOptions, 'credentials' | 'protocol'> {}
 
 /** Age in milliseconds after which the server's clock is read again, because the clocks drift apart. */
 const MAX_READING_AGE_MS = 30_000;
@@ -32,6 +30,7 @@ export class VerifiedConnection {
     readonly dialect: MemcachedDialect,
     readonly clock: ServerClock,
     private readonly settings: ReadonlyMap<string, string>,
+    private readonly listOptions: ServerListOptions,
     public advice?: string,
     private readonly localClock: Clock = systemClock,
   ) {}
@@ -48,6 +47,7 @@ export class VerifiedConnection {
     }
   }
 
+  /** @throws as `open`. Another list of servers also ends the connection. */
   async refreshClock(): Promise<void> {
     if (this.localClock.now() - this.clock.readAt < MAX_READING_AGE_MS) return;
     this.#clockReading ??= this.#readClock().finally(() => (this.#clockReading = undefined));
@@ -56,9 +56,17 @@ export class VerifiedConnection {
 
   async #readClock(): Promise<void> {
     const sentAt = this.localClock.now();
-    const [entries] = await this.transport.exchange(statisticsCommand(''));
+    const [[entries]] = await Promise.all([
+      this.transport.exchange(statisticsCommand('')),
+      assertSameServerList(this.dialect, this.listOptions).catch((error: unknown) => this.#endAfter(error)),
+    ]);
     this.clock.record(Number(entries.get('time')), sentAt);
     this.advice = getServerAdvice(entries, this.settings);
+  }
+
+  #endAfter(error: unknown): never {
+    if (isLockError(error)) this.transport.end(new MemcachedError('unknown', error.message));
+    throw error;
   }
 }
 
@@ -78,24 +86,9 @@ async function connect(options: VerifiedConnectionOptions, protocol: 'meta' | 'c
       probeCapabilities(dialect, options.prefix, clock, sentAt),
       assertSameServerList(dialect, options),
     ]);
-    return new VerifiedConnection(transport, dialect, clock, settings, getServerAdvice(entries, settings));
+    return new VerifiedConnection(transport, dialect, clock, settings, options, getServerAdvice(entries, settings));
   } catch (error) {
     transport.end(new MemcachedError('not-sent', 'the connection was of no use'));
     throw error;
   }
-}
-
-/** Compares the list with that of the first process, which has stored it. */
-async function assertSameServerList(
-  dialect: MemcachedDialect,
-  { prefix, serverListText }: VerifiedConnectionOptions,
-): Promise<void> {
-  const name = serverListName(prefix);
-  const { item } = await dialect.addItem(name, serverListText, 0);
-  if (item === null || item.value === serverListText) return;
-  throw new LockConfigurationError(
-    `another process looks for the locks of "${prefix}" on other servers: on ${item.value}; here they are ${serverListText}. ` +
-      `Stop all processes and delete "${name}" on every server, or use another prefix`,
-    'servers',
-  );
 }

@@ -118,7 +118,9 @@ for (const name of wantedOf(['memcached'])) {
       const found = new Map([['time', '1800000060']]);
       const link = {
         exchange: async (...commands: Commands<readonly unknown[]>) => {
-          asked.push(...commands.map(({ text }) => text));
+          const [text = ''] = commands.map((command) => command.text);
+          if (text.startsWith('mg ')) return [{ value: 'one server', cas: '1' }];
+          asked.push(text);
           return [found];
         },
       };
@@ -129,6 +131,7 @@ for (const name of wantedOf(['memcached'])) {
         dialect,
         serverClock,
         new Map(),
+        { prefix: 'lock', serverListText: 'one server' },
         undefined,
         clock,
       );

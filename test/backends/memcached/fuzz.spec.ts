@@ -67,6 +67,7 @@ class World {
       new Dialect(link),
       clock,
       new Map(),
+      { prefix: 'lock', serverListText: 'one server' },
     );
     const node = { run: <T>(work: (connection: VerifiedConnection) => Promise<T>) => work(this.#connection) };
     const health = new ReportedHealth();

@@ -1,0 +1,27 @@
+import { LockConfigurationError } from '../../core/index.js';
+import type { MemcachedDialect } from './dialect.js';
+import { serverListName } from './item-names.js';
+
+export interface ServerListOptions {
+  readonly prefix: string;
+  readonly serverListText: string;
+}
+
+/**
+ * Compares the list with the one on the server, and stores it there if an eviction or an operator deleted it.
+ * @throws LockConfigurationError when other processes look for the same locks on other servers; MemcachedError
+ */
+export async function assertSameServerList(
+  dialect: MemcachedDialect,
+  { prefix, serverListText }: ServerListOptions,
+): Promise<void> {
+  const name = serverListName(prefix);
+  // A full server refuses to add an item even when the item is there.
+  const item = (await dialect.getItem(name)) ?? (await dialect.addItem(name, serverListText, 0)).item;
+  if (item === null || item.value === serverListText) return;
+  throw new LockConfigurationError(
+    `another process looks for the locks of "${prefix}" on other servers: on ${item.value}; here they are ${serverListText}. ` +
+      `Stop all processes and delete "${name}" on every server, or use another prefix`,
+    'servers',
+  );
+}
