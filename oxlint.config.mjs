@@ -12,7 +12,7 @@ const CORE = {
 };
 CORE.leasing = CORE.turns = [...CORE.options, 'options'];
 CORE.holding = [...CORE.leasing, 'leasing', 'turns'];
-CORE.looking = CORE.ordering = [...CORE.holding, 'holding'];
+CORE.looking = CORE.ordering = CORE['single-flight'] = [...CORE.holding, 'holding'];
 CORE.acquiring = [...CORE.ordering, 'ordering'];
 CORE.several = [...CORE.acquiring, 'acquiring'];
 CORE.leading = [...CORE.several, 'looking'];

@@ -1,6 +1,7 @@
 // For applications.
 export { isLockService, LockService } from './lock-service.js';
 export { currentLock, currentLocks, LockHandle } from './holding/lock-handle.js';
+export { singleFlight, type SingleFlightOptions, type SingleFlightSteps } from './single-flight/single-flight.js';
 export { LockSet } from './several/lock-set.js';
 export { type KeyClaim, resolveKeys, type WantedKey } from './several/wanted-keys.js';
 export {
