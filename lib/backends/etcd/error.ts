@@ -90,7 +90,7 @@ export function isFinal(error: unknown): error is EtcdError {
   return error instanceof EtcdError && REFUSAL_KINDS[error.code] === 'final' && !isTokenExpired(error);
 }
 
-export function isTokenExpired(error: unknown): boolean {
+export function isTokenExpired(error: unknown): error is EtcdError {
   return error instanceof EtcdError && (error.code === 'UNAUTHENTICATED' || error.message.includes(OLD_TOKEN_MESSAGE));
 }
 

@@ -11,10 +11,7 @@ import { eventually } from '../../support/eventually.js';
 import { EtcdOperator } from './operator.js';
 import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld } from './etcd-world.js';
-
-/** The hash of a password else takes a tenth of a second of the processor. */
-const CHEAP = ['--bcrypt-cost', '4'];
-const CREDENTIALS = { username: 'shop', password: 'canary-7e1f' };
+import { asRoot, CHEAP, CREDENTIALS, enableUsers } from './users.js';
 
 wantedOf(['etcd']).forEach(() => {
   describe('users of etcd', () => {
@@ -182,25 +179,6 @@ wantedOf(['etcd']).forEach(() => {
   });
 });
 
-async function enableUsers(world: EtcdWorld): Promise<EtcdOperator> {
-  const { operator } = world;
-  await operator.ask('auth/user/add', { name: 'root', password: 'root' });
-  await operator.ask('auth/user/grant', { user: 'root', role: 'root' });
-  await operator.ask('auth/user/add', { name: CREDENTIALS.username, password: CREDENTIALS.password });
-  await operator.ask('auth/role/add', { name: 'locks' });
-  await operator.ask('auth/user/grant', { user: CREDENTIALS.username, role: 'locks' });
-  const perm = { permType: 'READWRITE', key: base64('lock/'), range_end: base64('lock0') };
-  await operator.ask('auth/role/grant', { name: 'locks', perm });
-  await operator.ask('auth/enable', {});
-  return asRoot(world);
-}
-
-async function asRoot(world: EtcdWorld): Promise<EtcdOperator> {
-  const root = { name: 'root', password: 'root' };
-  const { token } = await world.operator.ask<{ token: string }>('auth/authenticate', root);
-  return new EtcdOperator(world.server.urls, token);
-}
-
 /** Messages that begin and end the watch of one who waits. A watch that is refused is begun again and again. */
 const WATCHES = 2;
 
@@ -217,8 +195,4 @@ async function wake(root: EtcdOperator, ours: LockService, theirs: LockService):
   await throughout(200, () => expect(lock.isHeld).toBe(true));
   await lock.release();
   await (await waiting).release();
-}
-
-function base64(text: string): string {
-  return Buffer.from(text).toString('base64');
 }

@@ -35,7 +35,10 @@ wantedOf(['etcd']).forEach(() =>
         expect(error).toMatchObject({ option: 'endpoints' });
         for (const endpoint of endpoints) expect(String(error)).toContain(endpoint);
         await expect(failureOf(service.tryAcquire('k'))).resolves.toBeInstanceOf(LockConfigurationError);
-        expect(service.health).toMatchObject({ status: 'down', detail: expect.stringContaining('one cluster of etcd') });
+        expect(service.health).toMatchObject({
+          status: 'down',
+          detail: expect.stringContaining('one cluster of etcd'),
+        });
       }
     });
 

@@ -118,12 +118,20 @@ export class EtcdClient {
     } catch (error) {
       if (!token || !isTokenExpired(error)) throw error;
       if (this.#token === token) this.#token = undefined;
-      return this.#callMember(method, request, await this.#getMetadata(), maxMs);
+      // A member that refuses even a new token has other users than the rest of its cluster.
+      const isRefusal = (failure: unknown): failure is EtcdError => isMemberRefusal(failure) || isTokenExpired(failure);
+      return this.#callMember(method, request, await this.#getMetadata(), maxMs, isRefusal);
     }
   }
 
   /** Moves to the next member after a refusal because of a member's own state, until all endpoints have refused. */
-  async #callMember(method: string, request: Buffer, headers: Metadata, maxMs: number): Promise<Message> {
+  async #callMember(
+    method: string,
+    request: Buffer,
+    headers: Metadata,
+    maxMs: number,
+    isRefusal: (error: unknown) => error is EtcdError = isMemberRefusal,
+  ): Promise<Message> {
     const refusingUrls = new Set<string>();
     for (let tries = 1; ; tries += 1) {
       const connection = this.#getOpenConnection();
@@ -135,7 +143,7 @@ export class EtcdClient {
       } catch (error) {
         if (error instanceof EtcdError && isWithoutLeader(error)) connection.end(error);
         if (error instanceof NotGrpcError || isLockError(error)) this.#leaveMember(connection, error);
-        if (isMemberRefusal(error) && refusingUrls.add(connection.url).size < new Set(this.options.endpoints).size) {
+        if (isRefusal(error) && refusingUrls.add(connection.url).size < new Set(this.options.endpoints).size) {
           this.#leaveMember(connection, error);
           continue;
         }
