@@ -117,7 +117,7 @@ export const REGISTRY = {
     harness: () => memcachedHarness('meta'),
     faults: [...COMMON, 'history-of-shares', 'servers', 'costs', 'hammer', 'idle', 'idle-in-line', 'network', 'order'],
     costs: POLLING,
-    wire: { acquire: 'ms lock:l:', release: 'md ' },
+    wire: { acquire: 'add lock:l:', release: 'md ' },
     lockStore: true,
   },
   'memcached-classic': {
