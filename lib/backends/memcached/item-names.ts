@@ -20,3 +20,7 @@ export function itemNames(prefix: string, key: string): ItemNames {
 export function serverListName(prefix: string): string {
   return `${prefix}:servers`;
 }
+
+export function serverIdName(prefix: string): string {
+  return `${prefix}:id`;
+}

@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { errorText, isLockError, systemClock, type Timer } from '../../core/index.js';
 import { type MemcachedErrorKind, MemcachedError } from './error.js';
-import { VerifiedConnection, type VerifiedConnectionOptions } from './verified-connection.js';
+import { NamedServer } from './named-server.js';
+import type { VerifiedConnection, VerifiedConnectionOptions } from './verified-connection.js';
 
 const MIN_RETRY_PAUSE_MS = 20;
 const MAX_RETRY_PAUSE_MS = 500;
@@ -14,6 +15,7 @@ export class MemcachedNode {
   hasSameServerList = false;
   /** Last failure; `undefined` while the server is connected, and before the first request. */
   failure: Error | undefined;
+  readonly #server: NamedServer;
   #connection: VerifiedConnection | undefined;
   #opening: Promise<VerifiedConnection> | undefined;
   #failureCount = 0;
@@ -25,7 +27,9 @@ export class MemcachedNode {
     readonly name: string,
     private readonly options: VerifiedConnectionOptions,
     private readonly onChange: () => void,
-  ) {}
+  ) {
+    this.#server = new NamedServer(options);
+  }
 
   get advice(): string | undefined {
     return this.#connection?.advice;
@@ -89,7 +93,7 @@ export class MemcachedNode {
   async #connect(): Promise<VerifiedConnection> {
     this.#retryTimer?.cancel();
     try {
-      const connection = await VerifiedConnection.open(this.options);
+      const connection = await this.#server.connect();
       connection.transport.onLost = (error) => this.#onLost(error);
       if (this.#isClosed) connection.transport.end(closedError());
       if (!connection.transport.isAlive)

@@ -23,6 +23,7 @@ export class VerifiedConnection {
    * same ones again.
    */
   readonly leaseItems = new Map<string, StoredItem>();
+  onClockRead: () => void = () => undefined;
   #clockReading: Promise<void> | undefined;
 
   constructor(
@@ -62,6 +63,7 @@ export class VerifiedConnection {
     ]);
     this.clock.record(Number(entries.get('time')), sentAt);
     this.advice = getServerAdvice(entries, this.settings);
+    this.onClockRead();
   }
 
   #endAfter(error: unknown): never {
