@@ -1,6 +1,7 @@
 import { type BackendFactory, LockBackend } from '../../core/index.js';
 import { RedlockLeaseStore } from './lease-store.js';
 import { RedlockNode } from './redlock-node.js';
+import { ServerIdentities } from './server-identities.js';
 import { type RedlockOptions, resolveRedlockOptions } from './options.js';
 
 export { type RedisClient } from '../redis/connection/redis-client.js';
@@ -16,8 +17,9 @@ export { type RedlockOptions } from './options.js';
 export function redlock(options: RedlockOptions): BackendFactory {
   const { nodes, settings } = resolveRedlockOptions(options);
   return () => {
+    const identities = new ServerIdentities(settings.prefix);
     const masters = nodes
-      .map(({ name, source }) => new RedlockNode(name, source, settings))
+      .map(({ name, source }) => new RedlockNode(name, source, settings, identities))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
     return new LockBackend(new RedlockLeaseStore(masters, settings));
   };

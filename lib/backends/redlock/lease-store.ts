@@ -49,9 +49,13 @@ export class RedlockLeaseStore implements LeaseStore {
     this.#dataSinceKey = `${settings.prefix}:since`;
   }
 
-  /** @throws AggregateError when no quorum can be reached */
+  /**
+   * @throws LockConfigurationError when two nodes are the same server
+   * @throws AggregateError when no quorum can be reached
+   */
   async start(): Promise<void> {
     const call = await (this.#connectPromise ??= this.#connect());
+    await call.assertConfiguration(this.settings.requestTimeoutMs);
     if (!call.hasQuorum) throw call.noQuorumError();
   }
 

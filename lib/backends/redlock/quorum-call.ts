@@ -1,3 +1,4 @@
+import { isFulfilledWithin, isLockError, systemClock } from '../../core/index.js';
 import type { RedlockNode } from './redlock-node.js';
 
 export function getMajority(count: number): number {
@@ -59,6 +60,15 @@ export class QuorumCall<Answer> {
       for (const node of this.nodes) this.settlements.set(node, this.#askNode(node, ask).then(resolveIfDecided));
       resolveIfDecided();
     });
+  }
+
+  /**
+   * Waits for all nodes, for `maxMs` at most.
+   * @throws LockConfigurationError when a node has failed with one
+   */
+  async assertConfiguration(maxMs: number): Promise<void> {
+    await isFulfilledWithin(systemClock, maxMs, Promise.all(this.settlements.values()));
+    for (const error of this.failures.values()) if (isLockError(error, 'LOCK_CONFIGURATION')) throw error;
   }
 
   /** A node that has not answered gets an error only if it is known to be down. */

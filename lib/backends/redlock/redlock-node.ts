@@ -7,6 +7,7 @@ import type { ScriptCall } from '../redis/scripts/redis-script.js';
 import { type NodeLease, parseNodeLease } from './node-lease.js';
 import type { RedlockSettings } from './options.js';
 import { EVICT, JOIN, TAKE_BACK, VOTE } from './redlock-scripts.js';
+import type { ServerIdentities } from './server-identities.js';
 import type { TokenWindow } from './token-clock.js';
 
 /** An owner's request for a key, on which each node votes. */
@@ -57,9 +58,11 @@ export class RedlockNode {
     readonly name: string,
     source: ClientSource,
     private readonly settings: RedlockSettings,
+    private readonly identities: ServerIdentities,
   ) {
     this.connection = new RedisConnection(source, settings.requestTimeoutMs, systemClock, { prefix: settings.prefix });
     this.health.onChange(({ status }) => {
+      if (status === 'down') identities.forget(name);
       if (status !== 'up') return;
       for (const [owner, release] of this.#failedReleases) this.takeBack(owner, release).catch(() => undefined);
     });
@@ -84,7 +87,7 @@ export class RedlockNode {
     for (;;) {
       const sentAt = systemClock.now();
       try {
-        await this.#send(['TIME']);
+        await this.#sendAsVoter(['TIME']);
         return;
       } catch (error) {
         const isSilent = systemClock.now() - sentAt >= this.settings.requestTimeoutMs;
@@ -107,21 +110,25 @@ export class RedlockNode {
   }
 
   async renew(leaseKey: string, owner: string, ttlMs: number): Promise<boolean> {
-    return Number(await this.#send({ script: RENEW, keys: [leaseKey], args: [owner, Math.ceil(ttlMs)] })) === 1;
+    const call = { script: RENEW, keys: [leaseKey], args: [owner, Math.ceil(ttlMs)] };
+    return Number(await this.#sendAsVoter(call)) === 1;
   }
 
   async isHeldBy(leaseKey: string, owner: string): Promise<boolean> {
-    return isLeaseOf(await this.#send(['GET', leaseKey]), owner);
+    return isLeaseOf(await this.#sendAsVoter(['GET', leaseKey]), owner);
   }
 
   async readLease(leaseKey: string): Promise<NodeLease> {
-    const [leftMs, lease] = await Promise.all([this.#send(['PTTL', leaseKey]), this.#send(['GET', leaseKey])]);
+    const [leftMs, lease] = await Promise.all([
+      this.#sendAsVoter(['PTTL', leaseKey]),
+      this.sendCommand(['GET', leaseKey]),
+    ]);
     return parseNodeLease(Number(leftMs), textOrEmpty(lease));
   }
 
   /** Resolves to `undefined` when the node does not have a lease of this owner. */
   async readLeaseOf(owner: string, leaseKey: string): Promise<Omit<JoinCandidacy, 'keys' | 'ttlMs'> | undefined> {
-    const lease = textOrEmpty(await this.#send(['GET', leaseKey]));
+    const lease = textOrEmpty(await this.sendCommand(['GET', leaseKey]));
     const [holder, token, attempt, metadata = ''] = splitFields(lease, 4);
     return holder === owner ? { owner, token: Number(token), attempt: Number(attempt), metadata } : undefined;
   }
@@ -157,7 +164,7 @@ export class RedlockNode {
   async #release(owner: string, release: AttemptRelease, call: ScriptCall, onReply?: () => void): Promise<boolean> {
     this.#releasesUnderWay += 1;
     try {
-      const releasedCount = await this.#send(call, onReply);
+      const releasedCount = await this.sendCommand(call, onReply);
       if ((this.#failedReleases.get(owner)?.attempt ?? 0) <= release.attempt) this.#failedReleases.delete(owner);
       return Number(releasedCount) === 1;
     } catch (error) {
@@ -201,7 +208,7 @@ export class RedlockNode {
       openVotes.delete(answer);
       if (openVotes.size === 0 && this.#openVotesByOwner.get(owner) === openVotes) this.#openVotesByOwner.delete(owner);
     };
-    const answer = this.#send(call, closeVote);
+    const answer = this.#sendAsVoter(call, closeVote);
     this.#openVotesByOwner.set(owner, openVotes.add(answer));
     try {
       return await answer;
@@ -210,8 +217,15 @@ export class RedlockNode {
     }
   }
 
+  /** Rejects when another node is the same server, whose answer would count twice. */
+  async #sendAsVoter(command: RedisCommand | ScriptCall, onReply?: () => void): Promise<unknown> {
+    const identification = this.identities.assertUnique(this);
+    const [reply] = await Promise.all([this.sendCommand(command, onReply), identification]);
+    return reply;
+  }
+
   /** @param onReply called in the order of the node's replies, unlike the reactions to the promises */
-  async #send(command: RedisCommand | ScriptCall, onReply?: () => void): Promise<unknown> {
+  readonly sendCommand = async (command: RedisCommand | ScriptCall, onReply?: () => void): Promise<unknown> => {
     const read = ([reply]: readonly unknown[]): unknown => {
       onReply?.();
       return reply;
@@ -221,7 +235,7 @@ export class RedlockNode {
     } catch (error) {
       throw new Error(`${this.name}: ${errorText(error)}`, { cause: error });
     }
-  }
+  };
 }
 
 function evictedKeyOf(leaseKey: string): string {

@@ -1,6 +1,7 @@
 import { LockService, LockBackend } from 'nestjs-distributed-lock/core';
 import { RedlockLeaseStore } from '../../../lib/backends/redlock/lease-store.js';
 import { RedlockNode } from '../../../lib/backends/redlock/redlock-node.js';
+import { ServerIdentities } from '../../../lib/backends/redlock/server-identities.js';
 import { createUrlSource } from '../../../lib/backends/redis/connection/client-sources.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 import type { RedlockWorld } from './redlock-world.js';
@@ -30,8 +31,10 @@ export class Regions implements AsyncDisposable {
       proxy.delay(delaysMs[place] ?? 0);
       proxies.push(proxy);
     }
+    const identities = new ServerIdentities('redlock');
     const nodes = proxies.map(
-      ({ port }, place) => new RedlockNode(`node ${place}`, createUrlSource(`redis://127.0.0.1:${port}`), SETTINGS),
+      ({ port }, place) =>
+        new RedlockNode(`node ${place}`, createUrlSource(`redis://127.0.0.1:${port}`), SETTINGS, identities),
     );
     const store = new RedlockLeaseStore(nodes, SETTINGS);
     const service = new LockService(new LockBackend(store), { maxHandOffs: 0 });

@@ -1,0 +1,80 @@
+import { randomUUID } from 'node:crypto';
+import { failureKindOf, isLockError, LockConfigurationError, type ReportedHealth } from '../../core/index.js';
+import type { RedisCommand } from '../redis/connection/redis-client.js';
+
+type SendCommand = (command: RedisCommand) => Promise<unknown>;
+
+interface IdentifiableNode {
+  readonly name: string;
+  readonly health: ReportedHealth;
+  readonly sendCommand: SendCommand;
+}
+
+/** Time for which a server keeps the identity that a client has given it. Each identification prolongs it. */
+const GIVEN_IDENTITY_TTL_MS = 3_600_000;
+
+/** Identities of the servers behind the nodes of one backend. A server with two names would have two votes. */
+export class ServerIdentities {
+  readonly #identificationsByNode = new Map<string, Promise<void>>();
+  readonly #identitiesByNode = new Map<string, string>();
+  readonly #givenIdentityKey: string;
+
+  constructor(prefix: string) {
+    this.#givenIdentityKey = `${prefix}:server`;
+  }
+
+  /**
+   * Asks the server of the node who it is, once for each connection.
+   * @throws LockConfigurationError when another node is the same server
+   */
+  assertUnique(node: IdentifiableNode): Promise<void> {
+    const identification = this.#identificationsByNode.get(node.name) ?? this.#identify(node);
+    this.#identificationsByNode.set(node.name, identification);
+    return identification;
+  }
+
+  /** Must be called when the connection is lost: the name may lead to another server afterwards. */
+  forget(nodeName: string): void {
+    this.#identificationsByNode.delete(nodeName);
+    this.#identitiesByNode.delete(nodeName);
+  }
+
+  async #identify(node: IdentifiableNode): Promise<void> {
+    const { name, health, sendCommand } = node;
+    try {
+      const identity = (await readRunId(node)) ?? (await this.#readGivenIdentity(sendCommand));
+      const [twin] = [...this.#identitiesByNode].find(([, otherIdentity]) => otherIdentity === identity) ?? [];
+      if (twin !== undefined && twin !== name) throw createError([twin, name]);
+      this.#identitiesByNode.set(name, identity);
+      health.setAdvice('identity', undefined);
+    } catch (error) {
+      this.forget(name);
+      if (isLockError(error)) health.setAdvice('identity', error.message);
+      throw error;
+    }
+  }
+
+  /** Gives the server an identity if it has none. */
+  async #readGivenIdentity(send: SendCommand): Promise<string> {
+    await send(['SET', this.#givenIdentityKey, randomUUID(), 'NX', 'PX', GIVEN_IDENTITY_TTL_MS]);
+    await send(['PEXPIRE', this.#givenIdentityKey, GIVEN_IDENTITY_TTL_MS]);
+    return String(await send(['GET', this.#givenIdentityKey]));
+  }
+}
+
+/** Resolves to `undefined` when this user may not use `INFO`, or the server shows no identity there. */
+async function readRunId({ health, sendCommand }: IdentifiableNode): Promise<string | undefined> {
+  try {
+    return /^run_id:(?<runId>\w+)/mu.exec(String(await sendCommand(['INFO', 'server'])))?.groups?.['runId'];
+  } catch (error) {
+    if (failureKindOf(error) === 'silent' || health.current.status === 'down') throw error;
+    return undefined;
+  }
+}
+
+function createError(names: readonly string[]): LockConfigurationError {
+  return new LockConfigurationError(
+    `${names.toSorted().join(' and ')} are the same server, which would have two votes: give each server once`,
+    'nodes',
+  );
+}
