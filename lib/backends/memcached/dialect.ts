@@ -38,7 +38,12 @@ export interface MemcachedDialect {
 }
 
 /**
- * Seconds for which the server keeps a token counter after its creation. Without a counter, tokens grow by the clock
- * alone.
+ * Seconds for which the server keeps a token counter after its creation. The next one starts with the time, which is
+ * then far above the last token. A longer life would fill a server that sees many keys.
  */
-export const COUNTER_TTL_S = 86_400;
+const COUNTER_TTL_S = 600;
+
+/** Returns the date of expiry of a counter that starts with `firstToken`, a time in microseconds. */
+export function counterExptime(firstToken: bigint): bigint {
+  return firstToken / 1_000_000n + BigInt(COUNTER_TTL_S);
+}

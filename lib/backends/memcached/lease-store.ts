@@ -27,8 +27,8 @@ const MAX_READINGS = 3;
 /** Milliseconds after which a request whose connection was lost no longer arrives at the server. */
 const MAX_ARRIVAL_DELAY_MS = 1_000;
 /**
- * Maximum distance in microseconds between a fencing token and the present. A counter starts with the time, lives for a
- * day, and grows more slowly than time.
+ * Maximum distance in microseconds between a fencing token and the present. A counter starts with the time and grows
+ * more slowly; the counters of former versions live for a day.
  */
 const MAX_TOKEN_DISTANCE_US = 2n * 86_400_000_000n;
 

@@ -1,6 +1,6 @@
 import {
   type Addition,
-  COUNTER_TTL_S,
+  counterExptime,
   type MemcachedDialect,
   type MemcachedLease,
   type StoredItem,
@@ -80,7 +80,7 @@ export class MetaDialect implements MemcachedDialect {
   }
 
   #incrementCommand(counter: string, firstToken: bigint): Command<bigint> {
-    return this.#command(`ma ${counter} N${COUNTER_TTL_S} J${firstToken} D1 v`, ({ code, data }) =>
+    return this.#command(`ma ${counter} N${counterExptime(firstToken)} J${firstToken} D1 v`, ({ code, data }) =>
       code === 'VA' && data !== undefined && /^\d{1,20}$/u.test(data) ? BigInt(data) : undefined,
     );
   }

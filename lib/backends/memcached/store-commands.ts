@@ -5,7 +5,7 @@ import type { Command } from './transport/pipeline.js';
  * Classic commands that store an item. The meta command `ms` is of no use here: for want of memory it deletes the item
  * that is stored, see https://github.com/memcached/memcached/issues/1069.
  */
-export function addCommand(name: string, value: string, exptime: number): Command<boolean> {
+export function addCommand(name: string, value: string, exptime: number | bigint): Command<boolean> {
   return storeCommand(`add ${name} 0 ${exptime} ${Buffer.byteLength(value)}`, value);
 }
 

@@ -41,8 +41,8 @@ const addItem: Question = (dialect) => dialect.addItem('l', 'x', 0);
 for (const _ of wantedOf(['memcached-meta'])) {
   describe('the meta commands', () => {
     it.each([
-      [acquireLease, 'add l 0 9 7\r\nme|9|\u00fc\r\nma f N86400 J100 D1 v O1\r\nmg l c t v O2\r\n'],
-      [incrementCounter, 'ma f N86400 J100 D1 v O1\r\n'],
+      [acquireLease, 'add l 0 9 7\r\nme|9|\u00fc\r\nma f N600 J100 D1 v O1\r\nmg l c t v O2\r\n'],
+      [incrementCounter, 'ma f N600 J100 D1 v O1\r\n'],
       [replaceAndGetItem, 'cas l 0 9 7 7\r\nme|9|\u00fc\r\nmg l c t v O1\r\n'],
       [getItem, 'mg l c t v O1\r\n'],
       [deleteItem, 'md l C7 O1\r\n'],
@@ -91,7 +91,7 @@ for (const _ of wantedOf(['memcached-classic'])) {
   describe('the classic commands', () => {
     it.each([
       [acquireLease, 'add l 0 9 7\r\nme|9|\u00fc\r\nincr f 1\r\ngets l f\r\n'],
-      [incrementCounter, 'add f 0 86400 3\r\n100\r\nincr f 1\r\ngets f\r\n'],
+      [incrementCounter, 'add f 0 600 3\r\n100\r\nincr f 1\r\ngets f\r\n'],
       [replaceAndGetItem, 'cas l 0 9 7 7\r\nme|9|\u00fc\r\ngets l\r\n'],
       [getItem, 'gets l\r\n'],
       [deleteItem, 'cas l 0 -1 0 7\r\n\r\n'],
@@ -124,7 +124,7 @@ for (const _ of wantedOf(['memcached-classic'])) {
       script.sent = '';
       script.receive(`STORED\r\nNOT_FOUND\r\n${ours}END\r\n`);
       await new Promise(setImmediate);
-      expect(script.sent).toBe('add f 0 86400 3\r\n100\r\nincr f 1\r\ngets f\r\n');
+      expect(script.sent).toBe('add f 0 600 3\r\n100\r\nincr f 1\r\ngets f\r\n');
       script.receive(`STORED\r\n101\r\n${counter}END\r\n`);
       await expect(asked).resolves.toEqual({ isAdded: true, token: 101n, item });
     });

@@ -33,6 +33,16 @@ for (const name of wantedOf(['memcached-meta', 'memcached-classic'])) {
       for (const token of tokens) expect(token).toBeLessThan(2n ** 52n);
     });
 
+    it('come from a counter that stays for ten minutes, whoever asks meanwhile', async () => {
+      await using world = await MemcachedWorld.start();
+      const backend = world.backend(options);
+      const remainingS = async (): Promise<number> =>
+        Number(/ t(?<seconds>\d+)/u.exec(await world.server.ask('mg lock:f:k t v'))?.groups?.['seconds']);
+      for (let round = 0; round < 3; round += 1) await (await win(backend, 'k')).release();
+      expect(await remainingS()).toBeGreaterThan(590);
+      expect(await remainingS()).toBeLessThanOrEqual(604);
+    });
+
     it('M2: go on upwards when the counter alone is deleted, and when both are', async () => {
       await using world = await MemcachedWorld.start();
       const backend = world.backend(options);

@@ -1,6 +1,6 @@
 import {
   type Addition,
-  COUNTER_TTL_S,
+  counterExptime,
   type MemcachedDialect,
   type MemcachedLease,
   type StoredItem,
@@ -33,7 +33,7 @@ export class ClassicDialect implements MemcachedDialect {
 
   async incrementCounter(names: ItemNames, firstToken: bigint): Promise<bigint> {
     const [, hasCounter, items] = await this.connection.exchange(
-      addCommand(names.counter, String(firstToken), COUNTER_TTL_S),
+      addCommand(names.counter, String(firstToken), counterExptime(firstToken)),
       incrementCommand(names.counter),
       getsCommand(names.counter),
     );
