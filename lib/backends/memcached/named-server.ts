@@ -11,7 +11,7 @@ const FIRST_COMPARISONS = 3;
 
 /**
  * The server behind a name. A name that leads to several servers, such as a Kubernetes service with two pods, would
- * give a key to a holder on each of them: https://github.com/bitnami/charts/issues/5201.
+ * give a key to several holders: https://github.com/bitnami/charts/issues/5201.
  */
 export class NamedServer {
   #former: { readonly identity: ServerIdentity; readonly transport: MemcachedConnection } | undefined;
