@@ -65,7 +65,7 @@ export class NamedServer {
         const [id, newId] = await Promise.all([readServerId(dialect, prefix), readServerId(newDialect, prefix)]);
         return id === newId;
       };
-      // Somebody may delete the id between the two readings.
+      // The id may be deleted between the two readings.
       if ((await haveSameId()) || (await haveSameId())) return;
       throw this.#refuseName('leads to several servers, so that each of them would give the same key to a holder');
     } finally {
