@@ -1,4 +1,4 @@
-import { isLockError, LockConfigurationError } from '../../core/index.js';
+import { LockConfigurationError } from '../../core/index.js';
 import { authenticate } from './authentication.js';
 import { ClassicDialect } from './classic/classic-dialect.js';
 import { MemcachedError } from './error.js';
@@ -8,6 +8,8 @@ import { VerifiedConnection, type VerifiedConnectionOptions } from './verified-c
 
 /** Number of further connections of a process that starts. Each finds one of two servers with a chance of a half. */
 const FIRST_COMPARISONS = 3;
+/** Number of further connections that must all reach one server after the name led to another one. */
+const COMPARISONS_AFTER_CHANGE = 20;
 
 /**
  * The server behind a name. A name that leads to several servers, such as a Kubernetes service with two pods, would
@@ -15,22 +17,26 @@ const FIRST_COMPARISONS = 3;
  */
 export class NamedServer {
   #former: { readonly identity: ServerIdentity; readonly transport: MemcachedConnection } | undefined;
-  /** The reason why the name is of no use until the process restarts: the next connection may reach either server. */
-  #nameError: LockConfigurationError | undefined;
+  /** Set while the name leads to several servers. */
+  #refusal: Error | undefined;
 
   constructor(private readonly options: VerifiedConnectionOptions) {}
 
-  /** @throws as `VerifiedConnection.open`; LockConfigurationError when the name leads to several servers */
+  /** Tests whether `error` says that the name leads to several servers, which matters for keys of this name only. */
+  isRefusal(error: unknown): boolean {
+    return error !== undefined && error === this.#refusal;
+  }
+
+  /**
+   * @throws as `VerifiedConnection.open`; when the name leads to several servers, LockConfigurationError from the first
+   * connection, and MemcachedError later: the former server may be about to end
+   */
   async connect(): Promise<VerifiedConnection> {
-    if (this.#nameError) throw this.#nameError;
     const connection = await VerifiedConnection.open(this.options);
     try {
       const identity = await readServerIdentity(connection, this.options.prefix);
-      if (this.#former && isOtherServer(this.#former.identity, this.#former.transport.heardAt, identity))
-        throw this.#refuseName(
-          'now leads to another server, which was up beside the former one. If that one is gone for good, restart this process',
-        );
-      if (!this.#former) await this.#compareConnections(connection, FIRST_COMPARISONS);
+      await this.#compareConnections(connection, this.#countComparisons(identity));
+      this.#refusal = undefined;
       this.#former = { identity, transport: connection.transport };
     } catch (error) {
       connection.transport.end(new MemcachedError('not-sent', 'the connection was of no use'));
@@ -40,22 +46,29 @@ export class NamedServer {
     return connection;
   }
 
+  #countComparisons(identity: ServerIdentity): number {
+    const former = this.#former;
+    const hasChanged = former && isOtherServer(former.identity, former.transport.heardAt, identity);
+    if (this.#refusal || hasChanged) return COMPARISONS_AFTER_CHANGE;
+    return former ? 0 : FIRST_COMPARISONS;
+  }
+
   #compareInBackground(connection: VerifiedConnection): void {
     this.#compareConnections(connection, 1).catch((error: Error) =>
       connection.transport.end(new MemcachedError('unknown', error.message)),
     );
   }
 
-  /** Proves nothing where a connection fails. The next reading of the clock compares again. */
+  /** A connection that fails proves nothing, but after a change all must succeed. */
   async #compareConnections(connection: VerifiedConnection, count: number): Promise<void> {
-    try {
-      for (let i = 0; i < count; i += 1) await this.#compareWithNewConnection(connection);
-    } catch (error) {
-      if (isLockError(error)) throw error;
-    }
+    const comparisons = Array.from({ length: count }, () => this.#isSameServer(connection));
+    const outcomes = await Promise.allSettled(comparisons);
+    if (outcomes.some((outcome) => outcome.status === 'fulfilled' && !outcome.value)) throw this.#refuseName();
+    const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (failure && count === COMPARISONS_AFTER_CHANGE) throw failure.reason;
   }
 
-  async #compareWithNewConnection({ dialect }: VerifiedConnection): Promise<void> {
+  async #isSameServer({ dialect }: VerifiedConnection): Promise<boolean> {
     const { prefix, credentials, connectTimeoutMs } = this.options;
     const transport = await MemcachedConnection.open(this.options);
     try {
@@ -66,19 +79,20 @@ export class NamedServer {
         return id === newId;
       };
       // The id may be deleted between the two readings.
-      if ((await haveSameId()) || (await haveSameId())) return;
-      throw this.#refuseName('leads to several servers, so that each of them would give the same key to a holder');
+      return (await haveSameId()) || (await haveSameId());
     } finally {
       transport.end(new MemcachedError('not-sent', 'the servers are compared'));
     }
   }
 
-  #refuseName(problem: string): LockConfigurationError {
+  #refuseName(): Error {
     const { host, port } = this.options;
-    this.#nameError ??= new LockConfigurationError(
-      `servers must name each server by a name of its own; ${host}:${port} ${problem}`,
-      'servers',
-    );
-    return this.#nameError;
+    const message =
+      `servers must name each server by a name of its own; ${host}:${port} leads to several servers, ` +
+      'so that each of them would give the same key to a holder';
+    this.#refusal = this.#former
+      ? new MemcachedError('not-sent', message)
+      : new LockConfigurationError(message, 'servers');
+    return this.#refusal;
   }
 }

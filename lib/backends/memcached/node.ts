@@ -31,6 +31,12 @@ export class MemcachedNode {
     this.#server = new NamedServer(options);
   }
 
+  /** Failure that concerns the keys of all servers, because other processes use other servers. */
+  get listFailure(): Error | undefined {
+    const { failure } = this;
+    return isLockError(failure, 'LOCK_CONFIGURATION') && !this.#server.isRefusal(failure) ? failure : undefined;
+  }
+
   get advice(): string | undefined {
     return this.#connection?.advice;
   }

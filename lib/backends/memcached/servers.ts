@@ -38,11 +38,15 @@ export class MemcachedServers {
     return heaviestNode;
   }
 
-  /** @throws as `assertSameServerList`; MemcachedError when the only server does not answer */
+  /**
+   * @throws as `assertSameServerList`; LockConfigurationError when a name leads to several servers; MemcachedError when
+   * the only server does not answer
+   */
   async start(): Promise<void> {
     const [firstNode, secondNode] = this.#nodes;
     if (firstNode && !secondNode) await firstNode.run(async () => undefined);
     else await this.assertSameServerList();
+    for (const { failure } of this.#nodes) if (isLockError(failure, 'LOCK_CONFIGURATION')) throw failure;
   }
 
   /**
@@ -55,7 +59,7 @@ export class MemcachedServers {
     if (nodeCount === 1) return;
     this.#firstConnections ??= Promise.all(this.#nodes.map((node) => node.tryToConnect()));
     await this.#firstConnections;
-    for (const { failure } of this.#nodes) if (isLockError(failure, 'LOCK_CONFIGURATION')) throw failure;
+    for (const { listFailure } of this.#nodes) if (listFailure) throw listFailure;
     const agreeingCount = this.#nodes.filter(({ hasSameServerList }) => hasSameServerList).length;
     if (agreeingCount * 2 > nodeCount) return;
     throw new MemcachedError(
