@@ -4,6 +4,7 @@ import { etcd } from 'nestjs-distributed-lock/etcd';
 import { aborted, failureOf } from '../../conformance/contract.js';
 import { EtcdServer } from '../../servers/etcd-server.js';
 import { eventually } from '../../support/eventually.js';
+import { FaultProxy } from '../../support/fault-proxy.js';
 import { wantedOf } from '../describe-backend.js';
 
 /** A member that was started as a cluster of its own: https://github.com/gardener/etcd-druid/issues/361 */
@@ -60,6 +61,20 @@ wantedOf(['etcd']).forEach(() =>
       });
       await Promise.all(one.members.map((member) => member.launch()));
       await expect(failureOf(service.tryAcquire('k'))).resolves.toBeInstanceOf(LockConfigurationError);
+    });
+
+    it('of a cluster that was rebuilt are used again, and what was held is lost', async () => {
+      const [former, rebuilt] = await Promise.all([startServer(), startServer()]);
+      const address = await FaultProxy.start({ port: Number(new URL(former.urls[0] ?? '').port) });
+      opened.push(address);
+      const service = open([`http://127.0.0.1:${address.port}`]);
+      const lock = await service.acquire('k');
+      const told = aborted(lock.signal);
+      address.redirect({ port: Number(new URL(rebuilt.urls[0] ?? '').port) });
+      await former.kill();
+      await told;
+      await eventually(() => service.withLock('k', () => undefined), { withinMs: 20_000 });
+      expect(service.health.status).toBe('up');
     });
 
     it('in one cluster are one, whoever is down at the start', async () => {

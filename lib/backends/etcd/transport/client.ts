@@ -6,8 +6,10 @@ import {
   type ValueOrGetter,
   getPresentValue,
   isLockError,
+  pause,
   ReportedHealth,
   Semaphore,
+  systemClock,
 } from '../../../core/index.js';
 import { toConnectionError, EtcdError, isMemberRefusal, isTokenExpired } from '../error.js';
 import type { ResolvedEtcdOptions } from '../options.js';
@@ -33,6 +35,8 @@ const MAX_CONCURRENT_REQUESTS = 64;
 /** Factor on the request time-out while the server still answers other requests: a retry would only add load. */
 const BUSY_TIMEOUT_FACTOR = 4;
 const MAX_TRIES = 3;
+/** Number of answers of each endpoint that must agree: several members may share an address. */
+const RECOMPARISONS = 5;
 
 /**
  * Client that uses one member at a time, and moves to the next when a connection fails or its member has no leader.
@@ -44,7 +48,8 @@ export class EtcdClient {
   #endpointIndex: number;
   #connection: GrpcConnection | undefined;
   readonly #connections = new Set<GrpcConnection>();
-  readonly #clusterGuard = new ClusterGuard();
+  #clusterGuard = new ClusterGuard();
+  #isComparingAgain = false;
   #accessVersion = 0;
   #token: Promise<string> | undefined;
   #isClosed = false;
@@ -80,7 +85,8 @@ export class EtcdClient {
   async compareClusters(): Promise<void> {
     const headers = await this.#getMetadata();
     const urls = new Set(this.options.endpoints);
-    if (urls.size > 1) await Promise.allSettled([...urls].map((url) => this.#readCluster(url, headers)));
+    if (urls.size > 1)
+      await Promise.allSettled([...urls].map((url) => this.#readCluster(url, headers, this.#clusterGuard)));
     this.#clusterGuard.assertOneCluster();
   }
 
@@ -99,12 +105,30 @@ export class EtcdClient {
     for (const connection of this.#connections) connection.end(new Error('the backend is closed'));
   }
 
-  async #readCluster(url: string, headers: Metadata): Promise<void> {
+  /**
+   * Ends the refusal of different clusters once each endpoint answers several times as a member of one, as after a
+   * cluster was rebuilt. Never rejects.
+   */
+  async #compareClustersAgain(): Promise<void> {
+    this.#isComparingAgain = true;
+    const guard = new ClusterGuard();
+    const urls = this.options.endpoints.flatMap((url) => Array.from({ length: RECOMPARISONS }, () => url));
+    const readings = urls.map((url) => this.#readCluster(url, REQUIRE_LEADER, guard));
+    const areOneCluster = await Promise.all(readings).then(
+      () => true,
+      () => false,
+    );
+    if (areOneCluster) this.#clusterGuard = guard;
+    await pause(systemClock, this.options.requestTimeoutMs, { background: true });
+    this.#isComparingAgain = false;
+  }
+
+  async #readCluster(url: string, headers: Metadata, guard: ClusterGuard): Promise<void> {
     const { tls, requestTimeoutMs } = this.options;
     const connection = new GrpcConnection(url, tls(), requestTimeoutMs, () => undefined);
     try {
       const status = await connection.call(METHOD.status, Buffer.alloc(0), headers, requestTimeoutMs);
-      this.#clusterGuard.checkReply(status, url);
+      guard.checkReply(status, url);
     } finally {
       connection.end(undefined);
     }
@@ -160,6 +184,7 @@ export class EtcdClient {
       return (this.#connection ??= this.#openConnection());
     } catch (error) {
       // The endpoints are of different clusters, or the option `tls` has failed.
+      if (isLockError(error) && !this.#isComparingAgain) void this.#compareClustersAgain();
       this.health.report('down', toConnectionError(error).message);
       throw error;
     }

@@ -8,7 +8,7 @@ interface ClusterOfEndpoint {
 
 /**
  * Refuses all requests after members of different clusters have answered: two processes could hold one key, each on a
- * cluster of its own.
+ * cluster of its own. A new guard takes its place when all endpoints are of one cluster again.
  */
 export class ClusterGuard {
   #first: ClusterOfEndpoint | undefined;
@@ -35,7 +35,7 @@ export class ClusterGuard {
 
 function createError(first: ClusterOfEndpoint, second: ClusterOfEndpoint): LockConfigurationError {
   return new LockConfigurationError(
-    `endpoints must be members of one cluster of etcd, but ${first.url} answered as cluster ${formatId(first)}, and ${second.url} as cluster ${formatId(second)}: compare "etcdctl member list" of both, and restart this process when they are one cluster`,
+    `endpoints must be members of one cluster of etcd, but ${first.url} answered as cluster ${formatId(first)}, and ${second.url} as cluster ${formatId(second)}: compare "etcdctl member list" of both`,
     'endpoints',
   );
 }
