@@ -231,7 +231,8 @@ export class RedlockNode {
       return reply;
     };
     try {
-      return await this.connection.send('', { commands: [command], read });
+      const leaseKey = 'script' in command ? (command.keys[0] ?? '') : '';
+      return await this.connection.send(leaseKey, { commands: [command], read });
     } catch (error) {
       throw new Error(`${this.name}: ${errorText(error)}`, { cause: error });
     }

@@ -14,6 +14,8 @@ const PROXY_ADVICE =
 const TESTED_KEY_COUNT = 16;
 const TESTED_KEY_TTL_MS = 5_000;
 const RETRY_MS = 1_000;
+/** Time after which a server that lost a key is tested again: it may have evicted the key, or stood still. */
+const RETEST_MS = 60_000;
 const WRITE_KEYS_SCRIPT = `
 for _, key in ipairs(KEYS) do redis.call('SET', key, '', 'PX', ARGV[1]) end
 return 1
@@ -39,6 +41,12 @@ export class KeyRouting {
 
   get needsTest(): boolean {
     return !this.#keepsAllKeys && !this.slotOfKey && systemClock.now() >= this.#nextTestAt;
+  }
+
+  /** Must be called when the connection is lost: the name of the server may lead to a proxy afterwards. */
+  forget(): void {
+    this.#keepsAllKeys = false;
+    this.#nextTestAt = 0;
   }
 
   /** Returns the same value for keys that may share a command. */
@@ -67,7 +75,8 @@ export class KeyRouting {
     try {
       const [, ...deletedCounts] = await send([writeKeys, ...keys.map((key) => ['DEL', key] as const)]);
       this.#keepsAllKeys = deletedCounts.every((count) => Number(count) === 1);
-      if (!this.#keepsAllKeys) this.health.setAdvice('routing', PROXY_ADVICE);
+      this.#nextTestAt = systemClock.now() + RETEST_MS;
+      this.health.setAdvice('routing', this.#keepsAllKeys ? undefined : PROXY_ADVICE);
     } catch {
       // The server may be loading, or refuse all writes.
       this.#nextTestAt = systemClock.now() + RETRY_MS;
