@@ -62,10 +62,11 @@ export class ServerIdentities {
   }
 }
 
-/** Resolves to `undefined` when this user may not use `INFO`, or the server shows no identity there. */
+/** Resolves to `undefined` when this user may not use `INFO`, or the server shows no identity of Redis there. */
 async function readRunId({ health, sendCommand }: IdentifiableNode): Promise<string | undefined> {
   try {
-    return /^run_id:(?<runId>\w+)/mu.exec(String(await sendCommand(['INFO', 'server'])))?.groups?.['runId'];
+    return /^run_id:(?<runId>(?=0*[1-9a-f])[0-9a-f]{40})/mu.exec(String(await sendCommand(['INFO', 'server'])))
+      ?.groups?.['runId'];
   } catch (error) {
     if (failureKindOf(error) === 'silent' || health.current.status === 'down') throw error;
     return undefined;
