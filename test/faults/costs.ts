@@ -20,8 +20,8 @@ export const costs: FaultTheme = {
   sessionTtlMs: LONG_MS,
   declare({ alone, harness }, name) {
     alone('are those of the registry', async (contract) => {
-      const measured = await measure(contract);
       const { wait, handOver, reopen: _, ...exact } = demanded(registered(name).costs);
+      const measured = await measure(contract, Math.min(...[handOver].flat()));
       expect(measured).toMatchObject(exact);
       within(measured.wait, wait);
       within(measured.handOver, handOver);
@@ -37,9 +37,11 @@ export const costs: FaultTheme = {
       await teach(await contract.backend(), contract, key);
       const service = await backend.service({ defaults: { ttlMs: LONG_MS, minHoldMs: MIN_HOLD_MS } });
       // Started, and yet perhaps connected to no more than a quorum. The other nodes get their requests later.
-      const before = (await backend.requests()) + acquire + renew + release;
+      const atLeast = (await backend.requests()) + acquire + renew + release;
       await useOnce(service.backend, contract, key);
-      await eventually(async () => expect(await backend.requests()).toBe(before));
+      await eventually(async () => expect(await backend.requests()).toBeGreaterThanOrEqual(atLeast));
+      // ZooKeeper removes the empty container of a key after half a second: to make it again costs further requests.
+      const before = await backend.requests();
       const since = performance.now();
       const lock = await service.acquire(key);
       expect(await backend.requests()).toBe(before + acquire);
@@ -75,7 +77,8 @@ function within(count: number, expected: Costs['wait']): void {
   expect(count).toBeLessThanOrEqual(atMost);
 }
 
-async function measure(contract: Contract): Promise<Counts> {
+/** @param leastHandOver a server may count the last of these requests late */
+async function measure(contract: Contract, leastHandOver: number): Promise<Counts> {
   await using backend = await counted(contract);
   const options = { defaults: { ttlMs: LONG_MS, waitMs: LONG_MS } };
   const [ours, theirs] = [await backend.service(options), await backend.service(options)];
@@ -91,7 +94,10 @@ async function measure(contract: Contract): Promise<Counts> {
     const waiter = handled(ours.acquire(key));
     await throughout(WAIT_MS, () => undefined);
     const wait = (await backend.requests()) - before;
-    const handOver = await during(() => Promise.all([holder.release(), waiter]));
+    const atHandOver = await backend.requests();
+    await Promise.all([holder.release(), waiter]);
+    await eventually(async () => expect((await backend.requests()) - atHandOver).toBeGreaterThanOrEqual(leastHandOver));
+    const handOver = (await backend.requests()) - atHandOver;
     await (await waiter).release();
     return { wait, handOver };
   };
