@@ -43,12 +43,6 @@ export class KeyRouting {
     return !this.#keepsAllKeys && !this.slotOfKey && systemClock.now() >= this.#nextTestAt;
   }
 
-  /** Must be called when the connection is lost: the name of the server may lead to a proxy afterwards. */
-  forget(): void {
-    this.#keepsAllKeys = false;
-    this.#nextTestAt = 0;
-  }
-
   /** Returns the same value for keys that may share a command. */
   groupOf(leaseKey: string): number | string {
     if (this.slotOfKey) return this.slotOfKey(leaseKey);

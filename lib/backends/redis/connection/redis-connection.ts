@@ -125,7 +125,6 @@ export class RedisConnection implements RedisServers {
     },
     onUnusable: (error) => {
       this.#unusableSince = this.clock.now();
-      this.#routing.forget();
       if (error) this.#failWaiting(error);
       if (this.#waitingRequests.count > 0) this.#replyTimeouts.start();
     },
