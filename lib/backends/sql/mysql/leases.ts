@@ -41,8 +41,8 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
   };
 
   /**
-   * Reads the token of an existing table by a second statement: the driver may return the number of an `auto_increment`
-   * column instead.
+   * A second statement makes the token in an existing table. The time of the insertion is that of its start, and others
+   * may have had the key while it waited. The driver may also return the number of an `auto_increment` column for it.
    */
   const insertRow = async (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) => {
     const answer = await query(
@@ -51,9 +51,8 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
       [toKeyValue(key), toBytes(owner), ttlMs * 1000, toBytes(packMetadata(metadata))],
     );
     if (!existingTable) return getLastInsertId(answer);
-    const selectTokenSql = `select cast(${columnNames.token} as char) as token from ${table} where ${isOwnRowSql}`;
-    const [row] = await query(selectTokenSql, [toKeyValue(key), toBytes(owner)]);
-    return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
+    const raiseTokenSql = `update ${table} set ${columnNames.token} = last_insert_id(greatest(${columnNames.token} + 1, ${NOW_MICROSECONDS})) where ${isOwnRowSql}`;
+    return getLastInsertId(await query(raiseTokenSql, [toKeyValue(key), toBytes(owner)]));
   };
 
   return {
