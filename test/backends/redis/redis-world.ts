@@ -68,6 +68,17 @@ export class RedisWorld {
     await eventually(async () => expect(await this.waitersFor(key)).toBe(count));
   }
 
+  /** Requests share commands only after a test of the routing, which the first burst starts. */
+  async untilKeysShareCommands(locks: LockService): Promise<void> {
+    const keys = Array.from({ length: 50 }, (_, i) => `shared-${i}`);
+    const evalshaCount = async (): Promise<number> => (await this.server.commandStats()).get('evalsha') ?? 0;
+    await eventually(async () => {
+      const before = await evalshaCount();
+      await Promise.all(keys.map((key) => locks.withLock(key, () => undefined)));
+      expect((await evalshaCount()) - before).toBeLessThan(10);
+    });
+  }
+
   /** Commands that clients, not scripts, send while `work` runs, without those of the operator. */
   async commandsDuring(work: () => Promise<unknown>): Promise<string[]> {
     const seen: string[] = [];

@@ -52,7 +52,7 @@ describe('what waits here until it can be sent', () => {
 
   it('has a server learn a script once in a write, however many need it', async () => {
     const locks = world.service();
-    await locks.withLock('warm-up', () => undefined);
+    await world.untilKeysShareCommands(locks);
     await world.operator.script('FLUSH');
     const before = (await world.server.commandStats()).get('eval') ?? 0;
     const held = await Promise.all(Array.from({ length: 100 }, (_, i) => locks.acquire(`key-${i}`)));
