@@ -1,11 +1,13 @@
 // For applications.
-export { isLockService, LockService } from './lock-service.js';
+export { isLockService } from './is-lock-service.js';
+export { LockService } from './lock-service.js';
 export { currentLock, currentLocks, LockHandle } from './holding/lock-handle.js';
 export { singleFlight, type SingleFlightOptions, type SingleFlightSteps } from './single-flight/single-flight.js';
 export { LockSet } from './several/lock-set.js';
 export { type KeyClaim, resolveKeys, type WantedKey } from './several/wanted-keys.js';
 export {
   type AcquireOptions,
+  type AdoptOptions,
   type LockServiceOptions,
   type ResolvedOptions,
   resolveOptions,
@@ -29,12 +31,14 @@ export * from './contract/errors.js';
 
 // For writers of stores. The backends of this library import no other file of the core.
 export {
+  type AdoptedLease,
   type Asker,
   type GrantedLease,
   type Guarantee,
   type LeaseAttempt,
   type LeaseStore,
   type LeaseWatch,
+  type PassedLease,
   type RefusedLease,
   type StoreTraits,
   type TtlLimits,
@@ -99,6 +103,7 @@ export {
   type LineEntry,
   findReadyWaiters,
   createRefusal,
+  withNewOwner,
   withRenewal,
   describeLine,
   withoutOwner,

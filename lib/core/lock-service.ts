@@ -3,6 +3,7 @@ import type { LockObserver, LockSnapshot } from './events/lock-observer.js';
 import type { BackendHealth } from './contract/health.js';
 import { assertKey } from './contract/key.js';
 import type { KeyHolder, KeyState } from './contract/key-state.js';
+import { SERVICE_BRAND } from './contract/service-brand.js';
 import { runOutsideLocks } from './holding/call-tree.js';
 import type { LockHandle } from './holding/lock-handle.js';
 import type { SequencerState } from './holding/sequencer.js';
@@ -16,6 +17,7 @@ import { evictHolders, listKeys, readKeyState } from './looking/readings.js';
 import { describeHolds } from './looking/snapshots.js';
 import {
   type AcquireOptions,
+  type AdoptOptions,
   assertServiceOptions,
   keyPrefixOf,
   type LockServiceOptions,
@@ -25,8 +27,6 @@ import {
 import { createServiceParts, type ServiceParts } from './service-parts.js';
 import type { LockSet } from './several/lock-set.js';
 import type { WantedKey } from './several/wanted-keys.js';
-
-const BRAND = Symbol.for('nestjs-distributed-lock/service');
 
 /**
  * Takes and releases locks of one backend. Works without Nest: `new LockService(redis({ url }))`. `close()` also closes
@@ -53,8 +53,7 @@ export class LockService implements AsyncDisposable {
 
   /** Returns the locks that this process holds through this service. */
   inspect(): LockSnapshot[] {
-    const { holds, turns, service, leaderships } = this.#parts;
-    return describeHolds(holds, turns, service.clock, (key) => leaderships.haveLock(key));
+    return describeHolds(this.#parts);
   }
 
   /**
@@ -89,16 +88,15 @@ export class LockService implements AsyncDisposable {
 
   /**
    * Returns a stream of the events from now on, for `for await`. It ends with its signal, the reader's `break`, or the
-   * service. A slow reader delays nothing and misses the oldest events, see `limit` and `dropped`.
-   * @throws LockConfigurationError
+   * service. A slow reader delays nothing and misses the oldest events, see `dropped`. @throws LockConfigurationError
    */
   events(options?: EventStreamOptions): LockEventStream {
     return this.#parts.service.observers.createStream(options);
   }
 
   /**
-   * Returns all options of a call with `options`, frozen. A call with the result as its options need not resolve them
-   * again. @throws LockConfigurationError the backend does not support them
+   * Returns all options of a call with `options`, frozen, for many calls.
+   * @throws LockConfigurationError the backend does not support them
    */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
     return this.#parts.locker.resolve(options);
@@ -141,6 +139,15 @@ export class LockService implements AsyncDisposable {
     options: TryAcquireOptions & { onBusy?: 'skip' } = {},
   ): Promise<T | undefined> {
     return this.#parts.locker.tryWithLock(key, work, options);
+  }
+
+  /**
+   * Takes over a lock that a process has passed on by `LockHandle.transfer`, with a greater fencing token.
+   * @throws LockLostError the ticket was used before, or its time is over; LockConfigurationError it is not for this
+   * backend and namespace; LockBackendError no answer within `waitMs`; LockShutdownError
+   */
+  adopt(ticket: string, options?: AdoptOptions): Promise<LockHandle> {
+    return this.#parts.locker.adopt(ticket, options);
   }
 
   /**
@@ -203,8 +210,7 @@ export class LockService implements AsyncDisposable {
 
   /**
    * @internal Begins the grace time in which a server finishes its requests, and limits all later waits to it. At its
-   * end new callers are refused, and holds from before this call end as by `shutdown`. Each later hold has as much
-   * time.
+   * end new callers are refused, and holds from before this call end as by `shutdown`. Each later hold has as long.
    */
   beginGraceTime(ms?: number): void {
     this.#parts.serviceEnd.beginGraceTime(ms);
@@ -241,9 +247,4 @@ export class LockService implements AsyncDisposable {
   }
 }
 
-Object.defineProperty(LockService.prototype, BRAND, { value: true });
-
-/** Returns whether `value` is a `LockService` of this or another copy of the package. */
-export function isLockService(value: unknown): value is LockService {
-  return typeof value === 'object' && value !== null && BRAND in value;
-}
+Object.defineProperty(LockService.prototype, SERVICE_BRAND, { value: true });

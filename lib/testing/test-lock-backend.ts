@@ -1,4 +1,5 @@
 import {
+  type AdoptedLease,
   type BackendHealth,
   type Clock,
   type HealthSource,
@@ -8,6 +9,7 @@ import {
   type LeaseStore,
   LockBackendError,
   MAX_PERMITS,
+  type PassedLease,
   type StoreTraits,
 } from '../core/index.js';
 import { MemoryLeaseStore } from '../backends/memory/index.js';
@@ -44,10 +46,12 @@ export class TestLockBackend implements LeaseStore {
     if (this.#failure)
       throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: this.#failure });
     const attempt = await this.#store.tryAcquire(key, owner, ttlMs, metadata);
-    if (!attempt.acquired) return attempt;
-    const controller = new AbortController();
-    this.#revocations.set(owner, { key, controller });
-    return { ...attempt, revoked: controller.signal };
+    return this.#makeRevocable(key, owner, attempt);
+  }
+
+  async adopt(key: string, passed: PassedLease, adopted: AdoptedLease): Promise<LeaseAttempt> {
+    this.#throwIfBroken();
+    return this.#makeRevocable(key, adopted.owner, await this.#store.adopt(key, passed, adopted));
   }
 
   async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -126,6 +130,13 @@ export class TestLockBackend implements LeaseStore {
 
   repair(): void {
     this.#failure = undefined;
+  }
+
+  #makeRevocable(key: string, owner: string, attempt: LeaseAttempt): LeaseAttempt {
+    if (!attempt.acquired) return attempt;
+    const controller = new AbortController();
+    this.#revocations.set(owner, { key, controller });
+    return { ...attempt, revoked: controller.signal };
   }
 
   #throwIfBroken(): void {

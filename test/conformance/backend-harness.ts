@@ -48,6 +48,8 @@ export interface BackendHarness {
   readonly looks: readonly ('token' | 'leftMs' | 'waiters' | 'line' | 'evict' | 'keys')[];
   /** Whether several may hold a key, as readers or with permits. @default false: that is refused */
   readonly shares?: boolean;
+  /** Whether a process can pass its lock on to another. @default false: that is refused */
+  readonly transfers?: boolean;
   /** The smallest TTL worth testing. */
   readonly shortTtlMs: number;
   /** How much later than its TTL the server may let a lease end, when it counts in coarse units. @default 0 */

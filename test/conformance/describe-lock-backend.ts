@@ -20,6 +20,7 @@ import { sequencers } from './sequencers.js';
 import { severalKeys } from './several-keys.js';
 import { sharing } from './sharing.js';
 import { declarePromises, type Suite } from './suite.js';
+import { transferring } from './transferring.js';
 import { waiting } from './waiting.js';
 
 /** Beside others, MySQL and an ensemble take half a minute to start. */
@@ -44,6 +45,7 @@ const THEMES = {
   looking,
   sharing,
   'several keys': severalKeys,
+  transferring,
 };
 
 /** The promises of every lock backend, checked against its real server. */

@@ -89,7 +89,7 @@ describe('hand-off', () => {
     expect(tokens.every((token, i) => i === 0 || token > (tokens[i - 1] ?? token))).toBe(true);
     const leased = events.filter(([name]) => name === 'acquired').map(([, event]) => event as LockEvents['acquired']);
     const from = leased.flatMap((event, i) => (event.from === 'backend' ? [i] : []));
-    expect(from).toEqual([0, 2_048, 4_096]);
+    expect(from).toEqual([0, 2_001, 4_002]);
   });
 
   it('does not pass a lease on to a caller who wants another one', async () => {

@@ -30,8 +30,8 @@ describe('LockService', () => {
     });
 
     it('refuses impossible service options', () => {
-      expect(() => world.service({ maxHandOffs: 2_048 })).toThrow(
-        'maxHandOffs must be a whole number from 0 to 2047; it was 2048',
+      expect(() => world.service({ maxHandOffs: 2_001 })).toThrow(
+        'maxHandOffs must be a whole number from 0 to 2000; it was 2001',
       );
       expect(() => world.service({ namespace: 'a:b' })).toThrow('because a colon ends it');
     });

@@ -33,6 +33,7 @@ describe('Watchdog', () => {
       },
       release: async () => undefined,
       keepClosedFor: async () => undefined,
+      passOn: async () => true,
       cancelAutoRelease: () => undefined,
       revoked: revocation.signal,
     };

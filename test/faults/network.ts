@@ -7,6 +7,7 @@ import type { Suite } from '../conformance/suite.js';
 import type { RegisteredBackend, Wire } from '../backends/registered-backend.js';
 import { demanded, registered } from '../backends/registry.js';
 import type { FaultTheme } from './fault-theme.js';
+import { transfers } from './transfers.js';
 
 /** Long enough for a busy machine, and short enough to wait for its end. */
 const SESSION_TTL_MS = 3_000;
@@ -22,6 +23,7 @@ export const network: FaultTheme = {
     asking(suite, wire);
     givingBack(suite, wire);
     renewing(suite, registered(name));
+    transfers(suite);
   },
 };
 

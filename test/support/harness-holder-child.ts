@@ -42,6 +42,7 @@ const api = {
     await acquire(request);
     return block({ key: request.key, ms });
   },
+  transfer: ({ key, withinMs }: { key: string; withinMs: number }) => handleOf(key).transfer({ withinMs }),
   release: (key: string) => handleOf(key).release(),
   acquireAndRelease: ({ key, options }: Request) => locks.withLock(key, () => undefined, options),
   /** From now on only the job can keep this process: it takes a lock, and its answer goes to the standard error. */

@@ -31,6 +31,10 @@ export class Holder implements AsyncDisposable {
     return { fencingToken: await this.child.call('acquire', { key, options }) };
   }
 
+  transfer(key: string, withinMs: number): Promise<string> {
+    return this.child.call('transfer', { key, withinMs });
+  }
+
   acquireAndRelease(key: string, options: AcquireOptions): Promise<void> {
     return this.child.call('acquireAndRelease', { key, options });
   }

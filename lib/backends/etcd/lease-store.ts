@@ -1,4 +1,5 @@
 import {
+  type AdoptedLease,
   type HealthSource,
   type HolderMetadata,
   isExclusive,
@@ -8,6 +9,7 @@ import {
   LockBackendError,
   LockConfigurationError,
   packHolder,
+  type PassedLease,
   SessionEntries,
   type StoreTraits,
 } from '../../core/index.js';
@@ -17,6 +19,7 @@ import { EtcdClient } from './transport/client.js';
 import { EtcdError, isFinal, isDatabaseFull } from './error.js';
 import type { ResolvedEtcdOptions } from './options.js';
 import { StaleConnectionError } from './transport/grpc-connection.js';
+import { adoptEntry, undoAdoption } from './adoption.js';
 import { EtcdLockNames } from './lock-names.js';
 import { ExclusiveEntry } from './exclusive-entry.js';
 import type { QueueEntry, QueueEntryContext } from './queue-entry.js';
@@ -24,6 +27,7 @@ import { ShareEntry } from './share-entry.js';
 import { listKeys, readHolderEntry, readState, valuePrefix } from './readings.js';
 import { pollWhileDown } from './recovery.js';
 import { EtcdSession } from './session.js';
+import type { KeyValue } from './transport/messages.js';
 
 /**
  * Queue entries of one process, all under one lease. etcd's own client has one entry per session, and would let two
@@ -38,6 +42,8 @@ export class EtcdLeaseStore implements LeaseStore {
   readonly #databaseSizeMonitor: DatabaseSizeMonitor;
   readonly #stopPolling: () => void;
   readonly #entries = new SessionEntries<EtcdSession, QueueEntry>();
+  /** Sessions by owner of adoptions without an answer. */
+  readonly #adoptersInDoubt = new Map<string, EtcdSession>();
   #session: EtcdSession | undefined;
   #sessionOpening: Promise<EtcdSession> | undefined;
   #closed = false;
@@ -77,13 +83,37 @@ export class EtcdLeaseStore implements LeaseStore {
     }
   }
 
+  async passOn(_key: string, owner: string, ttlMs: number): Promise<boolean> {
+    const entry = this.#entries.get(owner);
+    const isPassedOn = entry !== undefined && (await entry.passOn(ttlMs));
+    if (isPassedOn) this.#entries.delete(owner);
+    return isPassedOn;
+  }
+
+  async adopt(key: string, passed: PassedLease, { owner, metadata }: AdoptedLease): Promise<LeaseAttempt> {
+    const session = await this.#currentSession();
+    const adoption = { key, formerOwner: passed.owner, owner, value: valueOf(owner, metadata) };
+    try {
+      const adoptedEntry = await retryOnStaleConnection(() => adoptEntry(this.#context, session, adoption));
+      if (!adoptedEntry) return { acquired: false, retryAfterMs: null };
+      const createEntry = (): QueueEntry => this.#createEntry(session, key, owner, metadata, adoptedEntry);
+      const { ttlMs, heartbeatSentAt: sentAt, endSignal: revoked } = session;
+      this.#adoptersInDoubt.delete(owner);
+      this.#entries.getOrCreate(owner, session, createEntry);
+      return { acquired: true, fencingToken: passed.fencingToken, ttlMs, sentAt, revoked };
+    } catch (error) {
+      this.#adoptersInDoubt.set(owner, session);
+      throw error;
+    }
+  }
+
   async renew(_key: string, owner: string): Promise<boolean> {
     return (await this.#entries.get(owner)?.renew()) ?? false;
   }
 
-  async release(_key: string, owner: string): Promise<boolean> {
+  async release(key: string, owner: string): Promise<boolean> {
     const entry = this.#entries.get(owner);
-    if (!entry) return false;
+    if (!entry) return this.#undoAdoption(key, owner);
     const wasHeld = await retryOnStaleConnection(() => entry.release());
     this.#entries.delete(owner);
     return wasHeld;
@@ -135,12 +165,24 @@ export class EtcdLeaseStore implements LeaseStore {
     return attempt;
   }
 
-  #createEntry(session: EtcdSession, key: string, owner: string, metadata: HolderMetadata): QueueEntry {
-    // The owner is the first field, because `readHolderEntry` compares the start of the value.
-    const value = `${valuePrefix(owner)},${packHolder(metadata).slice(1)}`;
+  /** Resolves to false: no caller had the key. */
+  async #undoAdoption(key: string, owner: string): Promise<boolean> {
+    const session = this.#adoptersInDoubt.get(owner);
+    if (session?.endSignal.aborted === false) await undoAdoption(this.#context, session, key, owner);
+    this.#adoptersInDoubt.delete(owner);
+    return false;
+  }
+
+  #createEntry(
+    session: EtcdSession,
+    key: string,
+    owner: string,
+    metadata: HolderMetadata,
+    adoptedEntry?: KeyValue,
+  ): QueueEntry {
     const shareSuffix = isExclusive(owner) ? '' : owner.slice(owner.lastIndexOf('~'));
     const EntryClass = shareSuffix ? ShareEntry : ExclusiveEntry;
-    return new EntryClass(this.#context, session, key, value, shareSuffix);
+    return new EntryClass(this.#context, session, key, valueOf(owner, metadata), shareSuffix, adoptedEntry);
   }
 
   #currentSession(): Promise<EtcdSession> | EtcdSession {
@@ -163,6 +205,11 @@ export class EtcdLeaseStore implements LeaseStore {
     this.#session = undefined;
     if (session && !session.endSignal.aborted) await session.revoke().catch(() => undefined);
   }
+}
+
+/** The owner is the first field, because `readHolderEntry` compares the start of the value. */
+function valueOf(owner: string, metadata: HolderMetadata): string {
+  return `${valuePrefix(owner)},${packHolder(metadata).slice(1)}`;
 }
 
 /** Repeats the task once, because a stale connection is noticed only in use. The first try may have had its effect. */

@@ -26,7 +26,7 @@ export class EtcdLockNames {
     }
   }
 
-  entryName(key: string, entryNumber: number, lease: bigint, shareSuffix = ''): string {
+  entryName(key: string, entryNumber: string | number, lease: bigint, shareSuffix = ''): string {
     return `${this.queueRange(key).key}${entryNumber}@${lease.toString(16)}${shareSuffix}`;
   }
 

@@ -3,7 +3,7 @@ import type { DeletionWatch } from './deletion-watch.js';
 import type { EtcdClient } from './transport/client.js';
 import { EtcdError, isDatabaseFull, isRefusal } from './error.js';
 import { toFencingToken } from './fencing-token.js';
-import type { EtcdSession } from './session.js';
+import { type EtcdSession, grantLease } from './session.js';
 import type { EtcdLockNames } from './lock-names.js';
 import type { KeyValue, Outcome, Transaction } from './transport/messages.js';
 import type { Watch, WatchedKeys } from './transport/watch-stream.js';
@@ -44,8 +44,12 @@ export abstract class QueueEntry {
     protected readonly key: string,
     protected readonly value: string,
     shareSuffix: string,
+    /** Entry of a former owner that is adopted. @default a new entry */
+    adoptedEntry?: KeyValue,
   ) {
-    this.name = session.takeName(key, shareSuffix);
+    this.name = adoptedEntry?.key ?? session.takeName(key, shareSuffix);
+    this.createRevision = adoptedEntry?.createRevision;
+    this.#wasGranted = adoptedEntry !== undefined;
   }
 
   tryAcquire(wake: Wake): Promise<LeaseAttempt> {
@@ -55,6 +59,18 @@ export abstract class QueueEntry {
   /** Resolves to true when the owner holds the lock for a whole TTL from this call on. */
   async renew(): Promise<boolean> {
     return this.createRevision !== undefined && this.session.confirmKey(this.name, this.createRevision);
+  }
+
+  /** Puts the entry under a lease of its own, which ends after `ttlMs`, so that it outlives the session. */
+  async passOn(ttlMs: number): Promise<boolean> {
+    const { name: key, value, createRevision } = this;
+    const { client } = this.context;
+    if (createRevision === undefined) return false;
+    const { lease } = await grantLease(client, ttlMs);
+    const steps = [{ put: key, value, lease }];
+    const { succeeded } = await client.transact({ when: [{ key, createRevision }], steps });
+    if (succeeded) this.session.retireName(key);
+    return succeeded;
   }
 
   async release(): Promise<boolean> {

@@ -21,6 +21,8 @@ export class EtcdSession {
   sessionKeyRevision = 0n;
   readonly #endController = new AbortController();
   readonly #takenNames = new Set<string>();
+  /** Number of names that other processes may have now. It is a part of each name, so that none of them is taken again. */
+  #retiredCount = 0;
   #keyChecks: KeyCheck[] = [];
   #isSendingHeartbeat = false;
   #heartbeatTimer: Timer | undefined;
@@ -50,8 +52,8 @@ export class EtcdSession {
     clock = systemClock,
   ): Promise<EtcdSession> {
     const sentAt = clock.now();
-    const reply = await client.call(METHOD.grant, encode([1, Math.ceil(ttlMs / 1_000)]));
-    return new EtcdSession(client, names, reply.integer(2), Number(reply.integer(3)) * 1_000, sentAt, clock);
+    const { lease, grantedTtlMs } = await grantLease(client, ttlMs);
+    return new EtcdSession(client, names, lease, grantedTtlMs, sentAt, clock);
   }
 
   /** Signal that aborts when the lease is gone with all its keys, or a member of another cluster has answered. */
@@ -67,9 +69,11 @@ export class EtcdSession {
    * Reuses freed names: etcd's search for the oldest entry visits every name that was used since the last compaction.
    */
   takeName(key: string, shareSuffix: string): string {
+    const generation = this.#retiredCount === 0 ? '' : `${this.#retiredCount}-`;
     let number = 0;
-    let name = this.names.entryName(key, number, this.lease, shareSuffix);
-    while (this.#takenNames.has(name)) name = this.names.entryName(key, ++number, this.lease, shareSuffix);
+    let name = this.names.entryName(key, `${generation}${number}`, this.lease, shareSuffix);
+    while (this.#takenNames.has(name))
+      name = this.names.entryName(key, `${generation}${++number}`, this.lease, shareSuffix);
     this.#takenNames.add(name);
     return name;
   }
@@ -77,6 +81,11 @@ export class EtcdSession {
   /** Must be called only when no late request can affect the name. A name that stays taken costs about 100 bytes. */
   freeName(name: string): void {
     this.#takenNames.delete(name);
+  }
+
+  /** Frees the memory of a name that another process may have from now on. */
+  retireName(name: string): void {
+    if (this.#takenNames.delete(name)) this.#retiredCount += 1;
   }
 
   /** Must be called only when the server has answered that the lease is gone, or no request is sent any more. */
@@ -168,4 +177,13 @@ export class EtcdSession {
       throw new Error('a member answered that does not know of the leader');
     if (reply.integer(3) <= 0n) this.end();
   }
+}
+
+/** The server may grant a longer TTL than requested. */
+export async function grantLease(
+  client: EtcdClient,
+  ttlMs: number,
+): Promise<{ readonly lease: bigint; readonly grantedTtlMs: number }> {
+  const reply = await client.call(METHOD.grant, encode([1, Math.ceil(ttlMs / 1_000)]));
+  return { lease: reply.integer(2), grantedTtlMs: Number(reply.integer(3)) * 1_000 };
 }

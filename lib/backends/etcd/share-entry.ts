@@ -105,7 +105,11 @@ export class ShareEntry extends QueueEntry {
     if (this.#hasNotifiedWaiters || !youngerEntries.some((entry) => canAwaitGrant(claimOfEntry(entry), claim))) return;
     this.#hasNotifiedWaiters = true;
     const { name: key, value, session } = this;
-    const rewriteTransaction = { when: [{ key, createRevision }], steps: [{ put: key, value, lease: session.lease }] };
+    // A late request must not undo a transfer, which writes the entry as well.
+    const rewriteTransaction = {
+      when: [{ key, modRevision: createRevision }],
+      steps: [{ put: key, value, lease: session.lease }],
+    };
     this.context.client.transact(rewriteTransaction).catch(() => (this.#hasNotifiedWaiters = false));
   }
 }

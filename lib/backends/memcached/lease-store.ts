@@ -1,4 +1,5 @@
 import {
+  type AdoptedLease,
   type Asker,
   ClaimLeases,
   type HealthSource,
@@ -6,12 +7,14 @@ import {
   type LeaseAttempt,
   type LeaseState,
   type LeaseStore,
+  type PassedLease,
   systemClock,
   type StoreTraits,
 } from '../../core/index.js';
 import { ClaimCell, isClaimLine } from './claim-cell.js';
 import type { StoredItem } from './dialect.js';
 import { type ItemNames, itemNames } from './item-names.js';
+import { assertKeptLongEnough, requirePlausibleToken } from './lease-checks.js';
 import { replaceExptime, readHolder, isLeaseOf, readHolderAndLeftMs, packLease } from './lease-value.js';
 import { MemcachedError } from './error.js';
 import type { MemcachedServers } from './servers.js';
@@ -26,12 +29,6 @@ interface LeaseRequest {
 const MAX_READINGS = 3;
 /** Milliseconds after which a request whose connection was lost no longer arrives at the server. */
 const MAX_ARRIVAL_DELAY_MS = 1_000;
-/**
- * Maximum distance in microseconds between a fencing token and the present. A counter starts with the time and grows
- * more slowly; the counters of former versions live for a day.
- */
-const MAX_TOKEN_DISTANCE_US = 2n * 86_400_000_000n;
-
 /**
  * Leases on memcached servers: items `owner|date|metadata`, each with a counter of fencing tokens beside it. The store
  * changes an item only by the cas unique that this connection read together with the owner. The counter starts with the
@@ -80,18 +77,25 @@ export class MemcachedLeaseStore implements LeaseStore {
       if (outcome !== 'claim-line') return outcome;
     }
     const canWait = asker !== undefined && !asker.deadline.passed;
-    try {
-      return await this.#claims.tryAcquire(key, owner, ttlMs, metadata, canWait);
-    } catch (error) {
-      this.#markInDoubt(owner, ttlMs);
-      throw error;
-    }
+    return this.#claims.tryAcquire(key, owner, ttlMs, metadata, canWait).catch(this.#onFailureOf(owner, ttlMs));
+  }
+
+  async adopt(key: string, passed: PassedLease, adopted: AdoptedLease): Promise<LeaseAttempt> {
+    await this.servers.assertSameServerList();
+    return this.#claims.adopt(key, passed, adopted).catch(this.#onFailureOf(adopted.owner, adopted.ttlMs));
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     if (this.#claims.has(owner)) return this.#claims.renew(key, owner, ttlMs);
     const names = itemNames(this.prefix, key);
     return this.servers.getNode(key).run((connection) => this.#renew(connection, names, owner, ttlMs));
+  }
+
+  async passOn(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    const wasHeld = await this.renew(key, owner, ttlMs);
+    this.#claims.forget(owner);
+    await this.servers.getNode(key).run(async ({ leaseItems }) => leaseItems.delete(owner));
+    return wasHeld;
   }
 
   async release(key: string, owner: string): Promise<boolean> {
@@ -138,6 +142,13 @@ export class MemcachedLeaseStore implements LeaseStore {
     const { lease: leaseName } = itemNames(this.prefix, key);
     const outcome = await this.servers.getNode(key).run((connection) => deleteLeaseOf(connection, leaseName, owner));
     return outcome === 'claim-line' ? this.#claims.release(key, owner) : outcome;
+  }
+
+  #onFailureOf(owner: string, ttlMs: number): (error: unknown) => never {
+    return (error) => {
+      this.#markInDoubt(owner, ttlMs);
+      throw error;
+    };
   }
 
   #markInDoubt(owner: string, ttlMs: number): void {
@@ -213,24 +224,6 @@ async function deleteLeaseOf(
 function refusalFor({ value }: StoredItem): LeaseAttempt {
   const holder = readHolder(value);
   return { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) };
-}
-
-function assertKeptLongEnough(
-  { clock }: VerifiedConnection,
-  { remainingS = Infinity }: StoredItem,
-  trustedMs: number,
-): void {
-  if (remainingS * 1_000 >= trustedMs) return;
-  clock.invalidate();
-  throw new MemcachedError('refused', `the server would keep the lease for ${remainingS} s only`);
-}
-
-function requirePlausibleToken(token: bigint, timeUs: bigint): bigint {
-  if (token > timeUs - MAX_TOKEN_DISTANCE_US && token < timeUs + MAX_TOKEN_DISTANCE_US) return token;
-  throw new MemcachedError(
-    'refused',
-    `the counter of fencing tokens shows ${token}: delete it, for no lock service made it`,
-  );
 }
 
 function changingLeaseError(): MemcachedError {

@@ -1,4 +1,5 @@
 import {
+  type AdoptedLease,
   applyClaim,
   type Clock,
   createRefusal,
@@ -13,10 +14,12 @@ import {
   type Line,
   MAX_PERMITS,
   packMetadata,
+  type PassedLease,
   PROCESS_START_MS,
   type StoreTraits,
   systemClock,
   withoutExpired,
+  withNewOwner,
   withoutOwner,
   withRenewal,
 } from '../../core/index.js';
@@ -56,6 +59,16 @@ export class MemoryLeaseStore implements LeaseStore {
     const line = withRenewal(this.#liveLine(key), owner, this.clock.now() + ttlMs);
     if (line) this.#storeLine(key, line);
     return line !== undefined;
+  }
+
+  async adopt(key: string, passed: PassedLease, adopted: AdoptedLease): Promise<LeaseAttempt> {
+    const { owner, ttlMs, metadata } = adopted;
+    const now = this.clock.now();
+    const newEntry = { owner, until: now + ttlMs, description: describeHolder(metadata, now) };
+    const line = withNewOwner(this.#liveLine(key), passed.owner, newEntry);
+    if (!line) return { acquired: false, retryAfterMs: null };
+    this.#storeLine(key, line);
+    return { acquired: true, fencingToken: passed.fencingToken };
   }
 
   /** Wakes the waiters even if the lease has just expired. */

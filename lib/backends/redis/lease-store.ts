@@ -1,9 +1,13 @@
 import {
+  type AdoptedLease,
+  type Asker,
   type HealthSource,
+  type LeaseAttempt,
   type LeaseState,
   type LeaseStore,
   type LeaseWatch,
   NotSentError,
+  type PassedLease,
   type StoreTraits,
 } from '../../core/index.js';
 import type { RedisCommand } from './connection/redis-client.js';
@@ -116,6 +120,28 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
   /** Renews a lease without opening a subscription to track its key. */
   protected renewOnce(key: string, owner: string, ttlMs: number): Promise<boolean> {
     return this.renewByScript(RENEW, [leaseKeyOf(this.prefix, key)], owner, ttlMs);
+  }
+
+  /** @param value value of the lease's key after the owner's name */
+  protected adoptByScript(
+    script: RedisScript,
+    keys: readonly [string, ...string[]],
+    { owner: formerOwner, fencingToken }: PassedLease,
+    { owner, ttlMs, value }: Omit<AdoptedLease, 'metadata'> & { readonly value: string },
+    asker: Asker | undefined,
+  ): Promise<LeaseAttempt> {
+    return this.servers.send(keys[0], {
+      commands: [{ script, keys, args: [formerOwner, owner, value, Math.ceil(ttlMs)] }],
+      confirmation: this.confirmation,
+      read: ([isAdopted, replicaCount]) => {
+        if (Number(isAdopted) !== 1) return { acquired: false, retryAfterMs: null };
+        this.assertReplicated(replicaCount);
+        return { acquired: true, fencingToken };
+      },
+      asker,
+      onFailure: (error) => this.noteFailedAcquisition(owner, error),
+      onLateReply: () => this.releaseLateGrant(owner),
+    });
   }
 
   protected renewByScript(

@@ -1,14 +1,16 @@
 import { claimOfOptions, covers, describeClaim, shareProperty } from '../contract/claim.js';
 import { LockDeadlockError, LockShutdownError, LockTimeoutError } from '../contract/errors.js';
 import { assertKey } from '../contract/key.js';
-import { currentEntry, currentHolds } from '../holding/call-tree.js';
+import { currentEntry, currentHolds, runOutsideLocks } from '../holding/call-tree.js';
 import type { Hold } from '../holding/hold.js';
 import { LockHandle } from '../holding/lock-handle.js';
 import { runUnderLock } from '../holding/run-under.js';
 import type { ServiceEnd } from '../holding/service-end.js';
-import { beginKeepAlive, endKeepAlive } from '../kit/keep-alive.js';
-import type { AcquireOptions, ResolvedOptions, TryAcquireOptions } from '../options/lock-options.js';
+import { readTicket } from '../holding/ticket.js';
+import { beginKeepAlive, endKeepAlive, withKeepAlive } from '../kit/keep-alive.js';
+import type { AcquireOptions, AdoptOptions, ResolvedOptions, TryAcquireOptions } from '../options/lock-options.js';
 import type { OptionResolver } from '../options/option-resolver.js';
+import { adoptLease, claimOptionsOf } from './adoption.js';
 import { Acquisition, type AcquisitionParts } from './acquisition.js';
 import { KeyHeld } from './key-held.js';
 import { runTraced } from './run-traced.js';
@@ -39,6 +41,16 @@ export class Locker {
     } finally {
       endKeepAlive();
     }
+  }
+
+  async adopt(ticketText: string, options: AdoptOptions = {}): Promise<LockHandle> {
+    const { backend } = this.parts.service;
+    const ticket = readTicket(ticketText, backend.name, this.keyPrefix);
+    if (this.serviceEnd.refusesCaller) throw new LockShutdownError(ticket.key);
+    const resolved = this.optionResolver.resolveForCall({ ...options, ...claimOptionsOf(ticket) });
+    resolved.signal?.throwIfAborted();
+    const hold = await withKeepAlive(() => runOutsideLocks(() => adoptLease(ticket, resolved, this.parts)));
+    return this.#createHandle(ticket.key.slice(this.keyPrefix.length), hold);
   }
 
   async withLock<T>(key: string, work: (lock: LockHandle) => Promise<T> | T, options?: AcquireOptions): Promise<T> {

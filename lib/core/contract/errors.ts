@@ -53,6 +53,7 @@ const LOSS_MESSAGES: Record<LockLostError['reason'], string> = {
   revoked: 'was taken away on the server: it expired there, or somebody deleted it',
   'max-hold': 'was held for maxHoldMs and given back',
   released: 'was released before the work that needs it was done',
+  transferred: 'cannot be adopted: its ticket was used before, or its time is over',
   resigned: 'is about to be released, because its leader steps back',
   shutdown: 'ended because the lock service was closed, as it is when its application shuts down',
 };
@@ -64,8 +65,8 @@ export class LockLostError extends LockError {
 
   constructor(
     key: string,
-    /** Reason of the loss. `released`: see `LockHandle.assertHeld`. `resigned`: see `Leadership.resign`. */
-    readonly reason: LossReason | 'released' | 'resigned',
+    /** Reason of the loss. For the last three see `LockHandle.assertHeld`, `LockService.adopt`, `Leadership.resign`. */
+    readonly reason: LossReason | 'released' | 'transferred' | 'resigned',
   ) {
     super(`${quote(key)} ${LOSS_MESSAGES[reason]}`, key);
   }

@@ -71,6 +71,17 @@ export interface LeaseStore {
   tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata, asker?: Asker): Promise<LeaseAttempt>;
   /** Resolves to whether `owner` still has the key, and has it for another `ttlMs`. Never grants the key anew. */
   renew(key: string, owner: string, ttlMs: number): Promise<boolean>;
+  /**
+   * Grants the key to the owner of `adopted` if the owner of `passed` has it, and ends that lease, in one atomic step. A
+   * second call succeeds, with a full `ttlMs`. Never grants a key that is free. @default refused
+   */
+  adopt?(key: string, passed: PassedLease, adopted: AdoptedLease, asker?: Asker): Promise<LeaseAttempt>;
+  /**
+   * Keeps the key of `owner` for `ttlMs`, even if this process ends, for `adopt` in any process. Resolves to whether
+   * `owner` had the key. This process then uses the owner for a release at most.
+   * @default `renew`
+   */
+  passOn?(key: string, owner: string, ttlMs: number): Promise<boolean>;
   /** Releases the key and resolves to whether `owner` had it. A store with a queue removes `owner` from it, too. */
   release(key: string, owner: string): Promise<boolean>;
   /**
@@ -126,6 +137,19 @@ export interface LeaseWatch {
   readonly needsEarlyRenewal: boolean;
   /** Ends the watch, for a store that outlives the service. Idempotent. */
   end?(): void;
+}
+
+/** Lease that another process passes on: see `LockHandle.transfer`. */
+export interface PassedLease {
+  readonly owner: string;
+  /** Token of the grant, without the bits for hand-offs. The next owner's lease has it as well. */
+  readonly fencingToken: bigint;
+}
+
+export interface AdoptedLease {
+  readonly owner: string;
+  readonly ttlMs: number;
+  readonly metadata: HolderMetadata;
 }
 
 export type LeaseAttempt = GrantedLease | RefusedLease;

@@ -56,9 +56,9 @@ export interface LockEvents {
     readonly waitedMs: number;
     /**
      * Source of the lock. `backend`: a round trip; `hand-off`: the previous caller of this process; `join`: another
-     * caller of this process that shares the key; `re-entry`: this call tree.
+     * caller of this process that shares the key; `re-entry`: this call tree; `transfer`: another process, see `adopt`.
      */
-    readonly from: 'backend' | 'hand-off' | 'join' | 're-entry';
+    readonly from: 'backend' | 'hand-off' | 'join' | 're-entry' | 'transfer';
     readonly share?: Share;
   };
   /** All callers of this process have left the lock. */

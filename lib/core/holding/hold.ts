@@ -5,7 +5,7 @@ import { HAND_OFF_BITS } from '../options/hand-off-options.js';
 import type { HoldState } from '../events/lock-observer.js';
 import type { ResolvedOptions } from '../options/lock-options.js';
 import { slotOf } from '../turns/slot.js';
-import { formatSequencer } from './sequencer.js';
+import { signLock } from './signed-lock.js';
 import type { ServiceContext } from './service-context.js';
 import type { Timer } from '../time/timers.js';
 import type { Watchdog, WatchdogListener } from './watchdog.js';
@@ -15,6 +15,8 @@ export interface HoldListener {
   onJeopardy(hold: Hold, cause?: unknown): void;
   onSafe(hold: Hold): void;
   onLost(hold: Hold, reason: LossReason): void;
+  /** Ends the hold for an adoption by another process within `withinMs`. @throws see `LockHandle.transfer` */
+  onTransfer(hold: Hold, withinMs: number): Promise<void>;
 }
 
 /**
@@ -39,7 +41,10 @@ export class Hold implements WatchdogListener {
     readonly listener: HoldListener,
     /** A hand-off passes it to the next hold together with the lease. */
     readonly watchdog: Watchdog,
+    /** Number of hand-offs and transfers before. */
     readonly handOffCount = 0,
+    /** Whether the hold began by the adoption of a lease, beside the turns of this process. */
+    readonly isAdopted = false,
   ) {
     const { clock } = listener.service;
     this.acquiredAt = clock.now();
@@ -82,6 +87,10 @@ export class Hold implements WatchdogListener {
     return this.#recordedLossReason === undefined && (this.#isReleased || this.watchdog.isTrusted);
   }
 
+  get isReentered(): boolean {
+    return this.#entryCount > 1;
+  }
+
   get hasEnded(): boolean {
     return this.#entryCount === 0;
   }
@@ -109,7 +118,7 @@ export class Hold implements WatchdogListener {
       );
     }
     this.#hasSequencer = true;
-    return formatSequencer({ backend: backend.name, key, fencingToken, owner: this.watchdog.lease.owner });
+    return signLock('lock1', { backend: backend.name, key, fencingToken, owner: this.watchdog.lease.owner });
   }
 
   get observedState(): HoldState {

@@ -55,6 +55,7 @@ export class Holds {
       onJeopardy: (hold, cause) => observers.notify('jeopardy', () => ({ ...hold.observedState, cause })),
       onSafe: (hold) => observers.notify('safe', () => hold.observedState),
       onLost: (hold, reason) => this.#onLost(hold, reason),
+      onTransfer: (hold, withinMs) => this.#transfer(hold, withinMs),
     };
   }
 
@@ -67,15 +68,18 @@ export class Holds {
   }
 
   beginHold(key: string, options: ResolvedOptions, lease: Lease): Hold {
-    const { clock } = this.service;
-    const isWatchedAfterRenewal = this.#leaseWatch?.needsEarlyRenewal === true && slotOf(key, options) === key;
-    const watchdog = new Watchdog(lease, options.watchdog, clock, this.#timerWheel, isWatchedAfterRenewal);
-    const hold = new Hold(key, options, this.#listener, watchdog);
+    const hold = new Hold(key, options, this.#listener, this.#watch(key, options, lease));
     if (hold.isShared) {
       this.#joinableHolds.add(hold);
       this.turns.shareTurn(hold.slot, (waiter) => this.#joinableHolds.tryJoin(hold, waiter), hold);
     }
     return this.#register(hold);
+  }
+
+  /** Begins a hold that has a turn of its own by `takeExtraTurn`. Its lease is never handed off in this process. */
+  beginAdoptedHold(key: string, options: ResolvedOptions, lease: Lease, handOffCount: number): Hold {
+    const watchdog = this.#watch(key, options, lease);
+    return this.#register(new Hold(key, options, this.#listener, watchdog, handOffCount, true));
   }
 
   /** Returns `undefined`, and releases the lease, if it is no longer trusted. */
@@ -94,14 +98,7 @@ export class Holds {
   readonly release = (hold: Hold): Promise<void> => {
     if (!hold.leave())
       return hold.hasEnded && this.#abandonedHolds.has(hold) ? this.#endAbandoned(hold) : RESOLVED_PROMISE;
-    const { clock, observers } = this.service;
-    this.#unregister(hold);
-    observers.notify('released', () => ({
-      key: hold.key,
-      fencingToken: hold.fencingToken,
-      heldMs: clock.now() - hold.acquiredAt,
-      ...shareProperty(hold.claim),
-    }));
+    this.#unregisterReleased(hold);
     return this.#handOffOrRelease(hold);
   };
 
@@ -149,6 +146,17 @@ export class Holds {
     return leftMs;
   }
 
+  async #transfer(hold: Hold, withinMs: number): Promise<void> {
+    if (!hold.leave()) throw hold.lossError();
+    this.#unregisterReleased(hold);
+    await runOutsideLocks(() => this.#releases.keepForAdoption(hold, withinMs, () => this.#endTurn(hold)));
+  }
+
+  #watch(key: string, options: ResolvedOptions, lease: Lease): Watchdog {
+    const isWatchedAfterRenewal = this.#leaseWatch?.needsEarlyRenewal === true && slotOf(key, options) === key;
+    return new Watchdog(lease, options.watchdog, this.service.clock, this.#timerWheel, isWatchedAfterRenewal);
+  }
+
   #register(hold: Hold): Hold {
     this.#byId.set(hold.id, hold);
     if (this.#maxAgeMs !== Infinity) {
@@ -157,8 +165,20 @@ export class Holds {
     return hold;
   }
 
+  #unregisterReleased(hold: Hold): void {
+    const { clock, observers } = this.service;
+    this.#unregister(hold);
+    observers.notify('released', () => ({
+      key: hold.key,
+      fencingToken: hold.fencingToken,
+      heldMs: clock.now() - hold.acquiredAt,
+      ...shareProperty(hold.claim),
+    }));
+  }
+
   #unregister(hold: Hold): void {
-    this.#byId.delete(hold.id);
+    // An adopted hold that was lost while the event loop was blocked may have been replaced.
+    if (this.#byId.get(hold.id) === hold) this.#byId.delete(hold.id);
     if (hold.isShared) this.#joinableHolds.remove(hold);
   }
 
@@ -170,7 +190,7 @@ export class Holds {
 
   #canHandOffToNext(hold: Hold): boolean {
     const { slot, options, watchdog, handOffCount } = hold;
-    if (hold.isShared) return false;
+    if (hold.isShared || hold.isAdopted) return false;
     const next = this.turns.nextOptions(slot);
     const areOptionsCompatible =
       haveSameRequest(next, options) && next?.watchdog === true && options.watchdog && options.minHoldMs === 0;
@@ -196,8 +216,8 @@ export class Holds {
     return this.#releases.release(hold, endTurn, endsTurnOnSend);
   }
 
-  #endTurn({ isShared, slot }: Hold): void {
-    if (isShared) this.turns.endSharedTurn(slot);
+  #endTurn({ isShared, isAdopted, slot }: Hold): void {
+    if (isShared || isAdopted) this.turns.endSharedTurn(slot);
     else this.turns.endTurn(slot);
   }
 

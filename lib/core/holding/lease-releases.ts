@@ -1,3 +1,4 @@
+import { isLockError, LockLostError } from '../contract/errors.js';
 import { beginKeepAlive, endKeepAlive } from '../kit/keep-alive.js';
 import { TimerWheel, WheelTimer } from '../time/timer-wheel.js';
 import { pause } from '../time/timers.js';
@@ -50,6 +51,25 @@ export class LeaseReleases {
     await pause(clock, hold.options.lockDelayMs, { background: true, signal: stopSignal });
     await this.release(hold);
     pendingWork.end();
+  }
+
+  /**
+   * Keeps the key closed for `ms`, until another process adopts the lease. @throws LockLostError; LockBackendError, and
+   * then the key is released
+   */
+  async keepForAdoption(hold: Hold, ms: number, endTurn: () => void): Promise<void> {
+    const { key, watchdog } = hold;
+    this.#beginRequest();
+    try {
+      await watchdog.stop();
+      if (!(await watchdog.lease.passOn(ms))) throw new LockLostError(key, 'revoked');
+      endTurn();
+    } catch (error) {
+      void this.release(hold, endTurn);
+      throw isLockError(error) ? error : this.service.observers.notifyFailure(key, 'transfer', error);
+    } finally {
+      this.#endRequest();
+    }
   }
 
   async #releaseAt(time: number, hold: Hold): Promise<void> {

@@ -5,6 +5,7 @@ import { toTracedHold, type TracedHold, wrapInTracers } from '../events/lock-tra
 import { withKeepAlive } from '../kit/keep-alive.js';
 import type { Hold } from './hold.js';
 import { currentEntry, currentHandles, runInsideLock } from './call-tree.js';
+import { writeTicket } from './ticket.js';
 
 /** Lock of one caller, from the acquisition to the release. Made by `LockService` only. */
 export class LockHandle implements AsyncDisposable {
@@ -129,14 +130,36 @@ export class LockHandle implements AsyncDisposable {
     if (this.#isReleased) return Promise.resolve();
     this.#isReleased = true;
     const releasing = this.onRelease(this.hold);
-    const tracedHold = this.#tracedHold;
-    if (tracedHold)
-      for (const { leave } of this.hold.listener.service.observers.tracers) callTracer(() => leave?.(tracedHold));
+    this.#notifyTracers();
     return releasing;
+  }
+
+  /**
+   * Passes the lock to another process. The lock ends here at once, and its key stays closed for `withinMs` milliseconds,
+   * even if this process ends. Until then the first call of `LockService.adopt` with the returned ticket has the lock, in
+   * any process. A ticket is a right: keep it as a password.
+   * @throws LockLostError; LockConfigurationError for a shared lock, inside a re-entry, and with a backend that cannot
+   * pass on its locks; LockBackendError the backend does not answer, and the key is released
+   */
+  async transfer({ withinMs }: { readonly withinMs: number }): Promise<string> {
+    const { hold } = this;
+    this.assertHeld();
+    const ticket = writeTicket(hold, withinMs);
+    this.#isReleased = true;
+    const passing = hold.listener.onTransfer(hold, withinMs);
+    this.#notifyTracers();
+    await passing;
+    return ticket;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
+  }
+
+  #notifyTracers(): void {
+    const tracedHold = this.#tracedHold;
+    if (!tracedHold) return;
+    for (const { leave } of this.hold.listener.service.observers.tracers) callTracer(() => leave?.(tracedHold));
   }
 }
 

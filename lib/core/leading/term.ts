@@ -1,4 +1,4 @@
-import { LockLostError } from '../contract/errors.js';
+import { LockConfigurationError, LockLostError } from '../contract/errors.js';
 import type { Hold } from '../holding/hold.js';
 import { LockHandle } from '../holding/lock-handle.js';
 
@@ -19,6 +19,11 @@ export class Term extends LockHandle {
     // Reading the hold's signal detects a loss that happened while the event loop was blocked.
     void super.signal;
     return this.#endController.signal;
+  }
+
+  override transfer(): Promise<never> {
+    const message = 'the lock of a leader cannot be transferred: the next leader is elected after resign()';
+    return Promise.reject(new LockConfigurationError(message, 'transfer', this.#fullKey));
   }
 
   get isLeading(): boolean {

@@ -145,9 +145,9 @@ export class Contender {
     return answer;
   }
 
-  #onAnswer(answer: LeaseAttempt): Lease | number {
+  #onAnswer(answer: LeaseAttempt): Lease | null | number {
     const { context, question } = this;
-    if (!answer.acquired) return this.#onRefusal(answer);
+    if (!answer.acquired) return question.request.passedLease ? null : this.#onRefusal(answer);
     const times = question.leaseTimesOf(answer);
     assertLockDelay(question.request.untrustedMs ?? 0, times.serverTtlMs, context.store);
     if (question.canTrust(answer, times)) return context.createLease(question, answer, times, this.#hasQueueEntry);

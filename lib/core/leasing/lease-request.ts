@@ -1,5 +1,6 @@
 import type { Deadline } from '../time/deadline.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
+import type { PassedLease } from '../contract/lease-store.js';
 
 export interface AcquireRequest {
   /** Unique name of this acquisition, unless the caller inherits the queue entry of an earlier one. */
@@ -11,6 +12,8 @@ export interface AcquireRequest {
   readonly deadline: Deadline;
   readonly signal?: AbortSignal | undefined;
   readonly metadata: HolderMetadata;
+  /** Lease to adopt. The caller then never waits: a refusal is final. @default a new lease */
+  readonly passedLease?: PassedLease;
   /** Whether to let other processes ask first. A store with a queue needs no such delay. */
   readonly shouldYield?: boolean;
   /** Whether `owner` is already in the server's queue, because the previous caller passed on its entry. */

@@ -19,6 +19,8 @@ export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'>
   release(): Promise<void>;
   /** Where the store has sessions, the lease lasts until it is released, whatever `ms` says. */
   keepClosedFor(ms: number): Promise<void>;
+  /** Keeps the key for `ms`, for an adoption, and resolves to whether the owner still had it. */
+  passOn(ms: number): Promise<boolean>;
   /**
    * Called when the lease was not renewed in time, but its session still keeps it. Returns whether the listener
    * releases the lease; otherwise the lease releases itself.
@@ -118,6 +120,13 @@ export class StoreLease implements Lease, OwnedKey {
     const { key, owner } = this;
     const { store } = this.context;
     if (!hasSessions(store)) await store.renew(key, owner, Math.max(ms, store.traits?.ttlLimits?.minMs ?? 0));
+  }
+
+  async passOn(ms: number): Promise<boolean> {
+    this.cancelAutoRelease();
+    const { key, owner, context } = this;
+    const { store } = context;
+    return store.passOn ? store.passOn(key, owner, ms) : store.renew(key, owner, ms);
   }
 
   #scheduleEnd(): void {

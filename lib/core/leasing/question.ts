@@ -1,3 +1,4 @@
+import { LockConfigurationError } from '../contract/errors.js';
 import type { Asker, GrantedLease, LeaseAttempt, LeaseStore, RefusedLease } from '../contract/lease-store.js';
 import type { LeaseTimes } from './lease-times.js';
 import { getEndOfTrust } from './trust.js';
@@ -49,7 +50,7 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
   }
 
   watchForWakeUp(store: LeaseStore): void {
-    if (this.isSingleAttempt) return;
+    if (this.isSingleAttempt || this.request.passedLease) return;
     this.unwatch = store.watch?.(this.key, this.owner, () => {
       this.wasWoken = true;
       this.onWake?.();
@@ -57,10 +58,9 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
   }
 
   send(store: LeaseStore): Promise<LeaseAttempt> {
-    const { key, owner, ttlMs, request } = this;
     this.askedAt = this.sentAt = this.clock.now();
     try {
-      this.answer = store.tryAcquire(key, owner, ttlMs, request.metadata, this);
+      this.answer = this.#ask(store);
     } catch (error) {
       this.answer = Promise.reject(error);
     }
@@ -74,7 +74,9 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
 
   /** Returns whether no further attempt and no clean-up are needed after a refusal. */
   isFinalRefusal({ obstacle, staysInLine }: RefusedLease): boolean {
-    return this.isSingleAttempt && !obstacle && staysInLine !== true && this.request.inheritsQueueEntry !== true;
+    const { passedLease, inheritsQueueEntry } = this.request;
+    if (passedLease) return true;
+    return this.isSingleAttempt && !obstacle && staysInLine !== true && inheritsQueueEntry !== true;
   }
 
   leaseTimesOf({ ttlMs = this.ttlMs, sentAt = this.sentAt }: GrantedLease): LeaseTimes {
@@ -85,4 +87,23 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
   canTrust({ revoked }: GrantedLease, { sentAt, trustedMs }: LeaseTimes): boolean {
     return revoked?.aborted !== true && this.clock.now() < getEndOfTrust(sentAt, trustedMs);
   }
+
+  #ask(store: LeaseStore): Promise<LeaseAttempt> {
+    const { key, owner, ttlMs, request } = this;
+    const { metadata, passedLease } = request;
+    if (!passedLease) return store.tryAcquire(key, owner, ttlMs, metadata, this);
+    assertCanAdopt(store, key);
+    return store.adopt(key, passedLease, { owner, ttlMs, metadata }, this);
+  }
+}
+
+/** @throws LockConfigurationError */
+export function assertCanAdopt(
+  store: Pick<LeaseStore, 'name' | 'adopt'>,
+  key: string,
+): asserts store is LeaseStore & Required<Pick<LeaseStore, 'adopt'>> {
+  if (store.adopt) return;
+  const reason =
+    'they end with the session, the connection or the transaction of their process, or have several servers';
+  throw new LockConfigurationError(`locks of ${store.name} cannot be transferred: ${reason}`, 'backend', key);
 }

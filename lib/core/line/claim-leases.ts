@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { isExclusive } from '../contract/claim.js';
 import { type HolderMetadata, packHolder } from '../contract/holder.js';
 import type { LeaseState } from '../contract/key-state.js';
-import type { LeaseAttempt, RefusedLease } from '../contract/lease-store.js';
+import type { AdoptedLease, LeaseAttempt, PassedLease, RefusedLease } from '../contract/lease-store.js';
 import { pause, systemClock } from '../time/timers.js';
 import {
   withoutExpired,
@@ -11,6 +11,7 @@ import {
   type Line,
   findReadyWaiters,
   createRefusal,
+  withNewOwner,
   withRenewal,
   describeLine,
   withoutOwner,
@@ -55,6 +56,11 @@ export class ClaimLeases<Version> {
     return !isExclusive(owner) || this.#exclusiveOwners.has(owner);
   }
 
+  /** Called for an owner that this process does not use again. */
+  forget(owner: string): void {
+    this.#exclusiveOwners.delete(owner);
+  }
+
   /** @param mayWait whether the owner may join the line as a waiter. It then has to ask again or to release */
   async tryAcquire(
     key: string,
@@ -64,8 +70,7 @@ export class ClaimLeases<Version> {
     mayWait: boolean,
   ): Promise<LeaseAttempt> {
     if (isExclusive(owner)) this.#exclusiveOwners.add(owner);
-    const fullDescription = packHolder(metadata);
-    const description = fullDescription.length > MAX_DESCRIPTION_LENGTH ? '' : fullDescription;
+    const description = describe(metadata);
     const attempt = await this.#changeLine<LeaseAttempt>(key, true, ({ line, now, aheadMs = 0, nextToken, lease }) => {
       if (lease && lease.owner !== owner) return { line, result: createLeaseRefusal(lease) };
       const isInLine = line.some((entry) => entry.owner === owner);
@@ -88,6 +93,22 @@ export class ClaimLeases<Version> {
     });
     if (!attempt.acquired && attempt.staysInLine !== true) this.#exclusiveOwners.delete(owner);
     return attempt;
+  }
+
+  /** Adopts a lease of the line, or the plain lease of an exclusive owner, which it moves into the line. */
+  async adopt(key: string, passed: PassedLease, adopted: AdoptedLease): Promise<LeaseAttempt> {
+    const { owner, ttlMs, metadata } = adopted;
+    const description = describe(metadata);
+    if (isExclusive(owner)) this.#exclusiveOwners.add(owner);
+    const isAdopted = await this.#changeLine(key, false, ({ line, now, aheadMs = 0, lease }) => {
+      const newEntry = { owner, until: now + aheadMs + ttlMs, description };
+      if (lease?.owner === passed.owner) return { line: [{ ...newEntry, token: passed.fencingToken }], result: true };
+      const adoptedLine = withNewOwner(line, passed.owner, newEntry);
+      return { line: adoptedLine ?? line, result: adoptedLine !== undefined };
+    });
+    if (isAdopted) return { acquired: true, fencingToken: passed.fencingToken };
+    this.#exclusiveOwners.delete(owner);
+    return { acquired: false, retryAfterMs: null };
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -132,6 +153,11 @@ export class ClaimLeases<Version> {
     }
     throw new Error(`others changed the line of the key ${MAX_ATTEMPTS} times meanwhile`);
   }
+}
+
+function describe(metadata: HolderMetadata): string {
+  const description = packHolder(metadata);
+  return description.length > MAX_DESCRIPTION_LENGTH ? '' : description;
 }
 
 function wasUpdatedLately(line: Line, owner: string, now: number): boolean {

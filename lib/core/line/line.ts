@@ -61,6 +61,18 @@ export function withRenewal(line: Line, owner: string, until: number): Line | un
   return ownEntry?.token === undefined ? undefined : line.with(index, { ...ownEntry, until });
 }
 
+/**
+ * Returns the line in which `newEntry` has the place and the token of a holder. Returns `undefined` if `owner` is no
+ * holder. A new owner that has adopted the lease before renews it.
+ */
+export function withNewOwner(line: Line, owner: string, newEntry: LineEntry): Line | undefined {
+  const renewedLine = withRenewal(line, newEntry.owner, newEntry.until);
+  if (renewedLine) return renewedLine;
+  const index = line.findIndex((entry) => entry.owner === owner);
+  const token = line[index]?.token;
+  return token === undefined ? undefined : line.with(index, { ...newEntry, token });
+}
+
 /** Returns the line without the owner, or the same object if the owner is not in it. */
 export function withoutOwner(line: Line, owner: string): Line {
   return line.some((entry) => entry.owner === owner) ? line.filter((entry) => entry.owner !== owner) : line;

@@ -1,21 +1,23 @@
 import { shareProperty } from '../contract/claim.js';
 import type { LockSnapshot } from '../events/lock-observer.js';
 import type { Holds, HoldTurns } from '../holding/holds.js';
-import type { Clock } from '../time/timers.js';
+import type { ServiceContext } from '../holding/service-context.js';
 
-export function describeHolds(
-  holds: Holds,
-  turns: HoldTurns,
-  clock: Clock,
-  isLeaderKey: (key: string) => boolean,
-): LockSnapshot[] {
+interface HoldingParts {
+  readonly service: ServiceContext;
+  readonly holds: Holds;
+  readonly turns: HoldTurns;
+  readonly leaderships: { haveLock(key: string): boolean };
+}
+
+export function describeHolds({ service, holds, turns, leaderships }: HoldingParts): LockSnapshot[] {
   return [...holds].map(({ key, slot, claim, state, fencingToken, acquiredAt }) => ({
     key,
     state,
     fencingToken,
-    heldMs: clock.now() - acquiredAt,
+    heldMs: service.clock.now() - acquiredAt,
     waitersHere: turns.countWaiters(slot),
-    leads: isLeaderKey(key),
+    leads: leaderships.haveLock(key),
     ...shareProperty(claim),
   }));
 }

@@ -1,8 +1,8 @@
 /** Limits of the hand-offs of a lease from caller to caller inside this process. */
 export interface HandOffOptions {
   /**
-   * Maximum number of hand-offs before the lease is released to other processes, at most 2,047: a fencing token has no
-   * bits for more. @default 2_047
+   * Maximum number of hand-offs before the lease is released to other processes, at most 2,000: a fencing token has no
+   * bits for more. @default 2_000
    */
   maxHandOffs?: number;
   /**
@@ -14,5 +14,6 @@ export interface HandOffOptions {
 
 /** Number of bits of a fencing token that count hand-offs, so that the callers of one lease have growing tokens. */
 export const HAND_OFF_BITS: bigint = 11n;
-/** Largest number that fits into `HAND_OFF_BITS`. */
-export const MAX_HAND_OFFS = 2_047;
+export const MAX_HAND_OFFS = 2_000;
+/** Largest number that fits into `HAND_OFF_BITS`. Transfers count as hand-offs, and a few are possible after the last. */
+export const MAX_TRANSFERS = 2_047;

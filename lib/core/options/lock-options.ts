@@ -66,6 +66,9 @@ export interface AcquireOptions extends TryAcquireOptions {
   signal?: AbortSignal;
 }
 
+/** Options of an adopted lock, which claims as much of the key as its former holder did. */
+export type AdoptOptions = Omit<AcquireOptions, 'mode' | 'limit' | 'permits'>;
+
 /** Options of a lock service. */
 export interface LockServiceOptions extends HandOffOptions {
   /** Defaults of `acquire`, `tryAcquire` and `withLock`. */
@@ -125,7 +128,7 @@ const SERVICE_OPTIONS = [
 
 /** Shortest TTL in which a renewal can be sent, answered and trusted. */
 export const MIN_TTL_MS = 10;
-const MAX_TTL_MS = 2 ** 31 - 1;
+export const MAX_TTL_MS = 2 ** 31 - 1;
 /** Maximum length of a label, which is written beside every lease. */
 const MAX_LABEL_LENGTH = 1_000;
 

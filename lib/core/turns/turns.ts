@@ -51,6 +51,14 @@ export class Turns<Handover> {
     return true;
   }
 
+  /** Takes a turn that does not count against the maximum, to be ended by `endSharedTurn`. */
+  takeExtraTurn(slot: string): void {
+    if (this.#turnsBySlot.has(slot)) this.#turnsOf(slot).takenCount += 1;
+    else this.#turnsBySlot.set(slot, new SlotTurns());
+    this.#turnsOf(slot).sharedCount += 1;
+    this.#takenTurns.begin();
+  }
+
   countWaiters(slot: string): number {
     return this.#turnsBySlot.get(slot)?.waiters.size ?? 0;
   }

@@ -56,6 +56,7 @@ export function etcdHarness(
     restart: (options) => server.restart(options),
     order: 'fifo',
     shares: true,
+    transfers: true,
     namesHolder: true,
     looks: ['token', 'waiters', 'evict', 'keys'],
     shortTtlMs: sessionTtlMs,

@@ -41,6 +41,7 @@ export function memcachedHarness(protocol: 'meta' | 'classic'): MemcachedHarness
     restart: (how) => server.restart(how),
     order: 'none',
     shares: true,
+    transfers: true,
     namesHolder: true,
     looks: ['leftMs', 'evict'],
     shortTtlMs: 2_000,

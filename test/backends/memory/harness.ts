@@ -19,6 +19,7 @@ export function memoryHarness(): BackendHarness {
     restart: null,
     order: 'fifo',
     shares: true,
+    transfers: true,
     namesHolder: true,
     looks: ['token', 'leftMs', 'waiters', 'evict', 'keys'],
     shortTtlMs: atLeastMs(100),

@@ -119,6 +119,7 @@ function harnessOn(mode: Mode, kind: RedisClientKind, startServers: () => Promis
     namesHolder: true,
     looks: LOOKS[mode],
     shares: mode === 'queue',
+    transfers: mode !== 'getset',
     // With less left than a quarter of the command time-out, `getset` does not release: the lease ends by itself.
     shortTtlMs: atLeastMs(mode === 'getset' ? 1_000 : 500),
     wakesWithinMs: atLeastMs(650),

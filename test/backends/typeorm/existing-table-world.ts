@@ -137,6 +137,7 @@ export class ExistingTableWorld {
       ...this.#base,
       order: 'none',
       shares: false,
+      transfers: false,
       looks: ['token', 'leftMs', 'evict', 'keys'],
       start: () => this.start(),
       stop: () => this.stop(),

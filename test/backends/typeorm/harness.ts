@@ -71,6 +71,7 @@ const SESSION = {
 /** Those who wait ask again and again. */
 const MYSQL_LEASE = {
   shares: true,
+  transfers: true,
   namesHolder: true,
   looks: ['token', 'leftMs', 'evict', 'keys'],
   shortTtlMs: atLeastMs(500),
@@ -83,6 +84,7 @@ const WHOLE_SECONDS_MS = Math.ceil(atLeastMs(1_000) / 1_000) * 1_000;
 const POSTGRES_LEASE = {
   order: 'fifo',
   shares: true,
+  transfers: true,
   namesHolder: true,
   looks: ['token', 'leftMs', 'line', 'evict', 'keys'],
   shortTtlMs: atLeastMs(500),

@@ -36,6 +36,7 @@ export function sqliteHarness(door: Door = 'typeorm'): BackendHarness {
     restart: null,
     order: 'none',
     shares: true,
+    transfers: true,
     namesHolder: true,
     looks: ['token', 'leftMs', 'evict', 'keys'],
     shortTtlMs: atLeastMs(500),

@@ -1,4 +1,5 @@
 import {
+  type AdoptedLease,
   type Asker,
   type Holder,
   type HolderMetadata,
@@ -8,10 +9,11 @@ import {
   type LeaseStore,
   ownMetadata,
   packHolder,
+  type PassedLease,
   unpackHolder,
 } from '../../../core/index.js';
 import { PROBE_TTL_MS, RedisLeaseStore } from '../lease-store.js';
-import { COMPARE_AND_DELETE, SET_IF_FREE } from '../scripts/lease-scripts.js';
+import { ADOPT, COMPARE_AND_DELETE, SET_IF_FREE } from '../scripts/lease-scripts.js';
 import {
   asList,
   createUnusedName,
@@ -57,6 +59,11 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
       onFailure: (error) => this.noteFailedAcquisition(owner, error),
       onLateReply: () => this.releaseLateGrant(owner),
     });
+  }
+
+  adopt(key: string, passed: PassedLease, adopted: AdoptedLease, asker?: Asker): Promise<LeaseAttempt> {
+    const keys = [leaseKeyOf(this.prefix, key)] as const;
+    return this.adoptByScript(ADOPT, keys, passed, { ...adopted, value: packHolder(adopted.metadata) }, asker);
   }
 
   look(key: string): Promise<LeaseState> {

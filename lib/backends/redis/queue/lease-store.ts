@@ -1,4 +1,5 @@
 import {
+  type AdoptedLease,
   type Asker,
   type HolderMetadata,
   isExclusive,
@@ -8,6 +9,7 @@ import {
   MAX_PERMITS,
   MAX_WAITERS,
   packMetadata,
+  type PassedLease,
   type WakeUps,
   type StoreTraits,
 } from '../../../core/index.js';
@@ -15,6 +17,7 @@ import { isUndeclaredKeyError } from '../error.js';
 import type { RedisArgument } from '../connection/redis-client.js';
 import type { RedisRequest, RedisServers } from '../connection/redis-servers.js';
 import { PROBE_TTL_MS, RedisLeaseStore, type StoreOptions } from '../lease-store.js';
+import { ADOPT } from '../scripts/lease-scripts.js';
 import { NEEDS_SHARES_KEY, type QueueScripts, queueScripts } from '../scripts/queue-scripts.js';
 import {
   asList,
@@ -79,6 +82,14 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
       onFailure: (error) => this.noteFailedAcquisition(owner, error),
       onLateReply: () => this.releaseLateGrant(owner),
     });
+  }
+
+  adopt(key: string, passed: PassedLease, adopted: AdoptedLease, asker?: Asker): Promise<LeaseAttempt> {
+    const { owner, metadata } = adopted;
+    const leaseKey = leaseKeyOf(this.prefix, key);
+    const lease = { ...adopted, value: `${passed.fencingToken}|${packMetadata(metadata)}` };
+    if (isExclusive(owner)) return this.adoptByScript(ADOPT, [leaseKey], passed, lease, asker);
+    return this.adoptByScript(this.#scripts.shared.adopt, shareKeysOf(leaseKey), passed, lease, asker);
   }
 
   release(key: string, owner: string): Promise<boolean> {

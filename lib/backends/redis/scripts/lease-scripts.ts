@@ -44,3 +44,18 @@ redis.call('PTTL', lease_key)
 return is_renewed
 `,
 );
+
+/**
+ * Gives the lease of `former_owner` to `owner`, and renews it if `owner` has it already. Returns 1 if `owner` has the
+ * lease then, else 0. `value` is the lease after the owner's name, `ttl` is in ms.
+ */
+export const ADOPT = redisScript(
+  { keys: ['lease_key'], args: ['former_owner', 'owner', 'value', 'ttl'], maxCallsPerCommand: 50 },
+  `
+local lease = redis.pcall('GET', lease_key)
+local present_owner = type(lease) == 'string' and string.match(lease, '^([^|]*)|')
+if present_owner ~= former_owner and present_owner ~= owner then return 0 end
+redis.call('SET', lease_key, owner .. '|' .. value, 'PX', ttl)
+return 1
+`,
+);

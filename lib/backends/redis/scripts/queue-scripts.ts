@@ -116,6 +116,21 @@ renew_share(owner, token, metadata, tonumber(ttl))
 return 1
 `;
 
+/**
+ * Gives the share of `former_owner` to `owner`, and renews it if `owner` has it already. Returns 1 if `owner` has the share
+ * then, else 0. `value` is `token|metadata`, `ttl` is in ms.
+ */
+const ADOPT_SHARE = `
+read_lease(lease_key)
+if not share_of(owner) then
+  if not share_of(former_owner) then return 0 end
+  redis.call('HDEL', SHARES, former_owner)
+end
+local token, metadata = string.match(value, '^(%d+)|(.*)$')
+renew_share(owner, token, metadata, tonumber(ttl))
+return 1
+`;
+
 const HAS_SHARE = `
 read_lease(lease_key)
 return share_of(owner) and 1 or 0
@@ -170,12 +185,14 @@ export function queueScripts({ sharded, declaresKeys }: QueueScriptSettings) {
   const functions = queueFunctions({ sharded, lacksSharesKey: false });
   const keys = ['lease_key', 'shares_key'];
   const renew = { keys, args: ['owner', 'ttl'], maxCallsPerCommand: 100 };
+  const adopt = { keys, args: ['former_owner', 'owner', 'value', 'ttl'], maxCallsPerCommand: 50 };
   const isHeld = { keys, args: ['owner'], maxCallsPerCommand: 50 };
   return {
     exclusive: scriptsOfKind('exclusive'),
     shared: {
       ...scriptsOfKind('shared'),
       renew: redisScript(renew, GENERAL_CASE_ONLY, { functions, body: RENEW_SHARE }),
+      adopt: redisScript(adopt, GENERAL_CASE_ONLY, { functions, body: ADOPT_SHARE }),
       isHeld: redisScript(isHeld, GENERAL_CASE_ONLY, { functions, body: HAS_SHARE }),
     },
   };

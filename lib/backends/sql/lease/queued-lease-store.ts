@@ -37,6 +37,13 @@ export class QueuedLeaseStore extends SqlLeaseStore {
       this.#wakeUps,
       () => this.#heldKeysByOwnerHash.size > 0,
     );
+    const { adopt } = this;
+    if (!adopt) return;
+    this.adopt = async (key, passed, adopted) => {
+      const attempt = await adopt(key, passed, adopted);
+      this.#recordHolder(key, adopted.owner, attempt);
+      return attempt;
+    };
   }
 
   override async tryAcquire(
@@ -47,7 +54,7 @@ export class QueuedLeaseStore extends SqlLeaseStore {
     asker?: Asker,
   ): Promise<LeaseAttempt> {
     const attempt = await super.tryAcquire(key, owner, ttlMs, metadata, asker);
-    if (attempt.acquired) this.#heldKeysByOwnerHash.set(this.waitingLine.hashOwner(owner), key);
+    this.#recordHolder(key, owner, attempt);
     const waiter = this.#waiters.get(owner);
     if (attempt.acquired || !waiter) return attempt;
     waiter.stopWaiting ??= this.#startWaiting(owner, waiter.wake);
@@ -63,6 +70,11 @@ export class QueuedLeaseStore extends SqlLeaseStore {
     this.#listener.waiterWatch.recordInLine(key, owner);
     if (isNotified) this.#listener.probeIfQuiet();
     return { ...attempt, retryAfterMs: isNotified ? retryAfterMs : Math.min(retryAfterMs, this.#randomPollMs()) };
+  }
+
+  override async passOn(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    this.#heldKeysByOwnerHash.delete(this.waitingLine.hashOwner(owner));
+    return super.passOn(key, owner, ttlMs);
   }
 
   override release(key: string, owner: string): Promise<boolean> {
@@ -97,6 +109,10 @@ export class QueuedLeaseStore extends SqlLeaseStore {
 
   override async close(): Promise<void> {
     await Promise.all([super.close(), this.#listener.close()]);
+  }
+
+  #recordHolder(key: string, owner: string, { acquired }: LeaseAttempt): void {
+    if (acquired) this.#heldKeysByOwnerHash.set(this.waitingLine.hashOwner(owner), key);
   }
 
   #startWaiting(owner: string, wake: () => void): () => void {

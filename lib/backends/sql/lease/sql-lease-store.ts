@@ -35,6 +35,8 @@ export class SqlLeaseStore implements LeaseStore {
   protected readonly settings: ConnectionSettings;
   protected readonly connections: OwnConnections;
   readonly #claims: ClaimLeases<ClaimReading> | undefined;
+  /** Absent for tables that older programs use. */
+  adopt?: NonNullable<LeaseStore['adopt']>;
   readonly #stopReaper: () => void;
   #guarantee: Guarantee = 'best-effort';
 
@@ -56,7 +58,9 @@ export class SqlLeaseStore implements LeaseStore {
     if (leaseTable.claims) {
       // Room for `maxPermits` holders and half as many waiters. Further waiters wait outside of the line.
       const maxInLine = leaseTable.claims.maxPermits * 1.5;
-      this.#claims = new ClaimLeases(new ClaimCell(leaseTable.claims, this.connections.urgentQuery), maxInLine);
+      const claims = new ClaimLeases(new ClaimCell(leaseTable.claims, this.connections.urgentQuery), maxInLine);
+      this.#claims = claims;
+      this.adopt = (key, passed, adopted) => claims.adopt(key, passed, adopted);
     }
     const reap = (idleMs: number): Promise<boolean> => leaseTable.statements.reap(this.connections.query, idleMs);
     this.#stopReaper = reapRegularly(reap, leaseTable.reapIdleAfterMs);
@@ -92,6 +96,12 @@ export class SqlLeaseStore implements LeaseStore {
     const lease = { key, owner, ttlMs: Math.ceil(ttlMs) };
     if (this.#claims?.has(owner) === true) return this.#claims.renew(key, owner, lease.ttlMs);
     return this.leaseTable.statements.renew(this.connections.urgentQuery, lease);
+  }
+
+  async passOn(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    const wasHeld = await this.renew(key, owner, ttlMs);
+    this.#claims?.forget(owner);
+    return wasHeld;
   }
 
   /** Releases the lease in the row, or in the line of claims, into which a swap may have moved the owner. */

@@ -1,0 +1,61 @@
+import { readHolderEntry } from './readings.js';
+import type { QueueEntryContext } from './queue-entry.js';
+import type { EtcdSession } from './session.js';
+import type { KeyValue } from './transport/messages.js';
+
+const MAX_ATTEMPTS = 5;
+
+export interface EntryAdoption {
+  readonly key: string;
+  readonly formerOwner: string;
+  readonly owner: string;
+  /** Value of the entry for `owner`. */
+  readonly value: string;
+}
+
+/**
+ * Puts the entry of a former owner under the lease of this session, with a new value. Its place in the queue and its
+ * revision stay. The session's own key must be unchanged, so that a late request has no effect: see `QueueEntry`.
+ * Resolves to the entry, or to `undefined` if the former owner has none.
+ */
+export async function adoptEntry(
+  context: QueueEntryContext,
+  session: EtcdSession,
+  { key, formerOwner, owner, value }: EntryAdoption,
+): Promise<KeyValue | undefined> {
+  const { client, names } = context;
+  const { lease } = session;
+  const sessionName = names.sessionName(lease);
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const entry = (await readHolderEntry(context, key, formerOwner)) ?? (await readHolderEntry(context, key, owner));
+    if (!entry) return undefined;
+    const { succeeded, firstKeys } = await client.transact({
+      when: [
+        { key: entry.key, modRevision: entry.modRevision },
+        { key: sessionName, modRevision: session.sessionKeyRevision },
+      ],
+      steps: [{ put: entry.key, value, lease }],
+      otherwise: [{ get: sessionName }],
+    });
+    if (succeeded) return entry;
+    session.sessionKeyRevision = firstKeys[0]?.modRevision ?? 0n;
+  }
+  throw new Error(`others changed the entry of the key ${MAX_ATTEMPTS} times meanwhile`);
+}
+
+/** Undoes an adoption that may have been carried out, or may still be, without an answer. */
+export async function undoAdoption(
+  context: QueueEntryContext,
+  session: EtcdSession,
+  key: string,
+  owner: string,
+): Promise<void> {
+  const { client, names } = context;
+  const { lease } = session;
+  const { revision } = await client.transact({ steps: [{ put: names.sessionName(lease), value: '', lease }] });
+  if (revision > session.sessionKeyRevision) session.sessionKeyRevision = revision;
+  const entry = await readHolderEntry(context, key, owner);
+  if (!entry) return;
+  const { key: name, modRevision } = entry;
+  await client.transact({ when: [{ key: name, modRevision }], steps: [{ remove: name }] });
+}

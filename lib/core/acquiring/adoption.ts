@@ -1,0 +1,62 @@
+import { claimOfOwner, ownerSuffixOf, shareOf, shareProperty } from '../contract/claim.js';
+import { isLockError, LockLostError } from '../contract/errors.js';
+import type { Hold } from '../holding/hold.js';
+import { createOwner } from '../holding/process-identity.js';
+import type { SignedLock } from '../holding/signed-lock.js';
+import { HAND_OFF_BITS } from '../options/hand-off-options.js';
+import type { AcquireOptions, ResolvedOptions } from '../options/lock-options.js';
+import { getUntrustedMs } from '../options/option-resolver.js';
+import { Deadline } from '../time/deadline.js';
+import { slotOf } from '../turns/slot.js';
+import type { AcquisitionParts } from './acquisition.js';
+
+/** Returns the options that claim as much as the former holder has. */
+export function claimOptionsOf({ owner }: SignedLock): Pick<AcquireOptions, 'mode' | 'limit' | 'permits'> {
+  const share = shareOf(claimOfOwner(owner));
+  return share?.mode === 'permits'
+    ? { limit: share.limit, permits: share.permits }
+    : { mode: share?.mode ?? 'exclusive' };
+}
+
+/**
+ * Adopts the lease of a ticket, and asks again if the backend does not answer. The hold has a turn beside those of other
+ * callers, who may wait on the server for this very lease.
+ */
+export async function adoptLease(
+  ticket: SignedLock,
+  options: ResolvedOptions,
+  { service, turns, holds }: AcquisitionParts,
+): Promise<Hold> {
+  const { backend, clock, metadata, observers, pendingWork, stopSignal } = service;
+  const { key } = ticket;
+  const slot = slotOf(key, options);
+  const untrustedMs = getUntrustedMs(options, backend.store.traits);
+  const startedAt = clock.now();
+  const passedLease = { owner: ticket.owner, fencingToken: ticket.fencingToken >> HAND_OFF_BITS };
+  const earlierHandOffs = Number(BigInt.asUintN(Number(HAND_OFF_BITS), ticket.fencingToken));
+  const deadline = Deadline.after(options.waitMs, clock, startedAt);
+  const request = { ttlMs: options.ttlMs + untrustedMs, untrustedMs, deadline, signal: options.signal, metadata };
+  turns.takeExtraTurn(slot);
+  pendingWork.begin();
+  let hold: Hold;
+  try {
+    const owner = createOwner() + ownerSuffixOf(options);
+    const lease = await backend.acquire(key, { ...request, owner, passedLease });
+    if (!lease) throw new LockLostError(key, 'transferred');
+    hold = holds.beginAdoptedHold(key, options, lease, earlierHandOffs + 1);
+  } catch (error) {
+    turns.endSharedTurn(slot);
+    const isCallersOwn = error === options.signal?.reason || isLockError(error);
+    throw isCallersOwn ? error : observers.notifyFailure(key, 'adopt', error);
+  } finally {
+    pendingWork.end();
+  }
+  if (stopSignal.aborted) {
+    await holds.releaseUndelivered(hold);
+    throw stopSignal.reason;
+  }
+  const { fencingToken, claim } = hold;
+  const waitedMs = clock.now() - startedAt;
+  observers.notify('acquired', () => ({ key, fencingToken, waitedMs, from: 'transfer', ...shareProperty(claim) }));
+  return hold;
+}
