@@ -5,6 +5,7 @@ import { execute } from './execute.mjs';
 
 const stdio = ['ignore', 'inherit', 'inherit'];
 env.SIMULATION_SEEDS ??= '100';
+env.PLACEMENT_SEEDS ??= '1000';
 const succeeded = await Promise.all([
   execute('npm', ['run', '--silent', 'static'], { stdio }),
   // Mutants show that the simulation finds mistakes: the whole run has them.
