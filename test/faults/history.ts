@@ -10,6 +10,7 @@ import { FaultProxy } from '../support/fault-proxy.js';
 import { FencedResource } from '../support/fenced-resource.js';
 import type { Holder } from '../support/harness-holder.js';
 import { loadHistory, type Operation } from '../support/history.js';
+import { ADOPTER } from '../support/harness-hammer.js';
 import { checkExclusion, checkResourceOrder, checkTokenOrder } from '../support/history-checker.js';
 import { startHolder } from './start-holder.js';
 import type { FaultTheme } from './fault-theme.js';
@@ -80,7 +81,9 @@ async function stress(
   try {
     const history = await crowd.run(RUN_MS, faults);
     const [grants, places] = [grantsIn(history), crowd.files.length];
-    process.stdout.write(`${name}: ${grants} grants, ${crowd.harmed} faults, ${places} runs\n`);
+    const adopted = grantsIn(history.filter(({ owner }) => owner.startsWith(ADOPTER)));
+    process.stdout.write(`${name}: ${grants} grants, ${adopted} adopted, ${crowd.harmed} faults, ${places} runs\n`);
+    expect(adopted > 0).toBe(contract.harness.transfers === true);
     expect(grants).toBeGreaterThanOrEqual(crowd.grants - crowd.harmed);
     expect(checkExclusion(history)?.message).toBeUndefined();
     expect(checkTokenOrder(history)?.message).toBeUndefined();
@@ -180,6 +183,7 @@ class Crowd {
       claims,
       ms: Math.max(ms, this.#ttls(SHORTEST_RUN_TTLS)),
       callers: CALLERS,
+      transfers: this.contract.harness.transfers === true,
       ttlMs: this.contract.harness.shortTtlMs,
       history,
       proc,

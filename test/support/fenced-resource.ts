@@ -15,6 +15,14 @@ if accepted == 1 and ARGV[3] == 'raise' then redis.call('SET', KEYS[1], ARGV[1])
 redis.call('RPUSH', KEYS[2], accepted .. ARGV[2])
 return accepted`;
 
+/** A lock on its way to another process. */
+export interface PassedLock {
+  readonly key: string;
+  /** As `Hammering.claims` has it. */
+  readonly claim: string;
+  readonly ticket: string;
+}
+
 /** The locks of a test protect it: shared by its processes, on a server that no fault touches, and it fences. */
 export class FencedResource {
   readonly #redis: Redis;
@@ -39,6 +47,16 @@ export class FencedResource {
       const { token, owner, proc } = JSON.parse(entry.slice(1)) as Record<'token' | 'owner' | 'proc', string>;
       return { key, token: BigInt(token), owner, proc, accepted: entry.startsWith('1') };
     });
+  }
+
+  /** Gives a lock to whichever process takes it next. */
+  async pass(passed: PassedLock): Promise<void> {
+    await this.#redis.rpush('tickets', JSON.stringify(passed));
+  }
+
+  async takePassed(): Promise<PassedLock | undefined> {
+    const passed = await this.#redis.lpop('tickets');
+    return passed === null ? undefined : (JSON.parse(passed) as PassedLock);
   }
 
   close(): void {

@@ -10,6 +10,8 @@ export interface Hammering {
   /** Each visit wants one of these, see `wantedBy`. @default all of the key */
   readonly claims?: readonly string[];
   readonly callers: number;
+  /** Whether locks are passed on, and one of the callers adopts them. @default false */
+  readonly transfers?: boolean;
   readonly ttlMs: number;
   /** @default ms */
   readonly waitMs?: number;
@@ -25,6 +27,10 @@ export interface Hammering {
 /** How long a caller does something under its lock, and how often it looks whether it still has it. */
 const VISIT_STEPS = 4;
 const STEP_MS = 2;
+/** Begins the owners of adopted locks in the history. */
+export const ADOPTER = 'adopter-';
+/** One of so many visits ends with a transfer. */
+const ONE_PASSED_OF = 5;
 
 /** Takes and gives back locks for a while, doing what a careful holder does and writing down all of it. */
 export async function hammer(locks: LockService, how: Hammering): Promise<number> {
@@ -32,26 +38,37 @@ export async function hammer(locks: LockService, how: Hammering): Promise<number
   const resource = new FencedResource(how.resource);
   const end = performance.now() + how.ms;
   let grants = 0;
-  const caller = async (place: number): Promise<void> => {
-    for (let visit = place; performance.now() < end; visit += 1) {
-      const key = how.keys[visit % how.keys.length] ?? 'key';
-      const claim = how.claims?.[randomInt(how.claims.length)] ?? '';
-      const acquire = history.invoke({ key, op: 'acquire', owner: randomUUID() + claim });
-      try {
-        const times = { ttlMs: how.ttlMs, waitMs: how.waitMs ?? how.ms };
-        const lock = await locks.acquire(key, { ...times, ...optionsFor(claim) });
-        const at = process.hrtime.bigint();
-        // One who was stopped right after the grant never believed in it: what became of the acquire stays unknown.
-        if (lock.isHeld) acquire.ok({ token: lock.fencingToken, at });
-        grants += 1;
-        await visitUnder(lock, acquire.owner, { history, resource, proc: how.proc });
-      } catch (error) {
-        // Nothing but "somebody else has it" is sure not to have happened, and even that is only so after the clean-up.
-        if (how.strict === true || !(error instanceof LockError)) throw error;
-      }
+  const visit = async (key: string, claim: string, ask: () => Promise<LockHandle>, name = ''): Promise<void> => {
+    const acquire = history.invoke({ key, op: 'acquire', owner: name + randomUUID() + claim });
+    try {
+      const lock = await ask();
+      const at = process.hrtime.bigint();
+      // One who was stopped right after the grant never believed in it: what became of the acquire stays unknown.
+      if (lock.isHeld) acquire.ok({ token: lock.fencingToken, at });
+      grants += 1;
+      await visitUnder(lock, acquire.owner, claim, { history, resource, how });
+    } catch (error) {
+      // Nothing but "somebody else has it" is sure not to have happened, and even that is only so after the clean-up.
+      if (how.strict === true || !(error instanceof LockError)) throw error;
     }
   };
-  await Promise.all(Array.from({ length: how.callers }, (_, place) => caller(place)));
+  const times = { ttlMs: how.ttlMs, waitMs: how.waitMs ?? how.ms };
+  const caller = async (place: number): Promise<void> => {
+    for (let count = place; performance.now() < end; count += 1) {
+      const key = how.keys[count % how.keys.length] ?? 'key';
+      const claim = how.claims?.[randomInt(how.claims.length)] ?? '';
+      await visit(key, claim, () => locks.acquire(key, { ...times, ...optionsFor(claim) }));
+    }
+  };
+  const adopter = async (): Promise<void> => {
+    while (performance.now() < end) {
+      const passed = await resource.takePassed();
+      if (passed) await visit(passed.key, passed.claim, () => locks.adopt(passed.ticket, times), ADOPTER);
+      else await new Promise((resolve) => setTimeout(resolve, STEP_MS));
+    }
+  };
+  const adopters = how.transfers === true ? [adopter()] : [];
+  await Promise.all([...adopters, ...Array.from({ length: how.callers }, (_, place) => caller(place))]);
   resource.close();
   history.close();
   return grants;
@@ -66,18 +83,25 @@ function optionsFor(claim: string): AcquireOptions {
 interface Witnesses {
   readonly history: HistoryRecorder;
   readonly resource: FencedResource;
-  readonly proc: string;
+  readonly how: Hammering;
 }
 
-async function visitUnder(lock: LockHandle, owner: string, { history, resource, proc }: Witnesses): Promise<void> {
+async function visitUnder(lock: LockHandle, owner: string, claim: string, witnesses: Witnesses): Promise<void> {
+  const { history, resource, how } = witnesses;
   const { key } = lock;
+  const { proc } = how;
   for (let step = 0; step < VISIT_STEPS && believes(lock, owner, history); step += 1) {
     if (step === 1) await resource.write({ key, token: lock.fencingToken, owner, proc });
     else await new Promise((resolve) => setTimeout(resolve, STEP_MS));
   }
   const release = history.invoke({ key, op: 'release', owner });
-  await lock.release();
+  if (how.transfers !== true || reads(claim) || !lock.isHeld || randomInt(ONE_PASSED_OF) > 0) {
+    await lock.release();
+    return release.ok();
+  }
+  const ticket = await lock.transfer({ withinMs: 3 * how.ttlMs });
   release.ok();
+  await resource.pass({ key, claim, ticket });
 }
 
 /** A belief is noted with a time from before it was asked for: the process may be stopped right after. */
