@@ -49,6 +49,11 @@ export class TestLockBackend implements LeaseStore {
     return this.#makeRevocable(key, owner, attempt);
   }
 
+  async passOn(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    this.#throwIfBroken();
+    return this.#store.passOn(key, owner, ttlMs);
+  }
+
   async adopt(key: string, passed: PassedLease, adopted: AdoptedLease): Promise<LeaseAttempt> {
     this.#throwIfBroken();
     return this.#makeRevocable(key, adopted.owner, await this.#store.adopt(key, passed, adopted));

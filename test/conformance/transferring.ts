@@ -67,14 +67,35 @@ export function transferring({ harness, it, revoking }: Suite): void {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
     const withinMs = Math.max(harness.shortTtlMs, 300);
-    const lock = await ours.acquire(key, LONG);
+    const lock = await ours.acquire(key, { ...LONG, ttlMs: 2 * PATIENT_MS });
+    // Has seen a lease that lasts for longer than it may wait.
+    const waiting = handled(theirs.acquire(key, LONG));
+    await throughout(100, () => expect(lock.isHeld).toBe(true));
     const ticket = await lock.transfer({ withinMs });
-    const next = await theirs.acquire(key, LONG);
+    const next = await waiting;
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
     await expect(ours.adopt(ticket)).rejects.toMatchObject({ reason: 'transferred' });
     expect(next.isHeld).toBe(true);
     await next.release();
   });
+
+  if (harness.order === 'fifo') {
+    it('leaves those who waited before in their order', async (contract) => {
+      const services = await Promise.all([1, 2, 3].map(() => contract.service()));
+      const [ours, theirs, others] = [first(services), first(services.slice(1)), first(services.slice(2))];
+      const key = contract.key();
+      const lock = await ours.acquire(key, LONG);
+      const inside: string[] = [];
+      const early = others.withLock(key, () => inside.push('early'), LONG);
+      await throughout(300, () => expect(lock.isHeld).toBe(true));
+      const adopted = await theirs.adopt(await lock.transfer(WITHIN), LONG);
+      const late = ours.withLock(key, () => inside.push('late'), LONG);
+      await throughout(300, () => expect(inside).toEqual([]));
+      await adopted.release();
+      await Promise.all([early, late]);
+      expect(inside).toEqual(['early', 'late']);
+    });
+  }
 
   it('hands a lock on again and again, in order with all who take it otherwise', async (contract) => {
     const services = await Promise.all([1, 2, 3].map(() => contract.service()));

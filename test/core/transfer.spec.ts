@@ -108,6 +108,50 @@ describe('a transfer', () => {
     await expect(lock.transfer(WITHIN)).rejects.toMatchObject({ code: 'LOCK_LOST', reason: 'revoked' });
   });
 
+  it('gives what the former holder had, whatever claim the options have', async () => {
+    const options = locks.resolve({ limit: 3 });
+    const adopted = await locks.adopt(await (await locks.acquire('k')).transfer(WITHIN), options);
+    expect(adopted.share).toBeUndefined();
+    await expect(locks.tryAcquire('k', { limit: 3 })).resolves.toBeNull();
+    await adopted.release();
+    const permit = await locks.acquire('k', { limit: 3, permits: 2 });
+    const adoptedPermit = await locks.adopt(await permit.transfer(WITHIN), locks.resolve());
+    expect(adoptedPermit.share).toEqual({ mode: 'permits', limit: 3, permits: 2 });
+    await adoptedPermit.release();
+  });
+
+  it('is refused with minHoldMs, which it would cut short', async () => {
+    const lock = await locks.acquire('k', { minHoldMs: 1_000 });
+    await expect(lock.transfer(WITHIN)).rejects.toThrow('minHoldMs');
+    await lock.release();
+  });
+
+  it('tells observers of an adoption that failed', async () => {
+    const ticket = await (await locks.acquire('k')).transfer(WITHIN);
+    world.backend.breakDown();
+    await expect(locks.adopt(ticket, { waitMs: 0 })).rejects.toThrow(`test could not adopt "k"`);
+    expect(world.events.at(-1)).toMatchObject(['backendFailed', { key: 'k', operation: 'adopt' }]);
+    world.backend.repair();
+    await (await locks.adopt(ticket)).release();
+  });
+
+  it('without an answer frees the key even when it takes longer than the TTL', async () => {
+    const { backend, clock } = world;
+    const passOn = backend.passOn.bind(backend);
+    const lock = await locks.acquire('k', { ttlMs: 1_000 });
+    backend.passOn = async (...request) => {
+      await passOn(...request);
+      backend.breakDown();
+      throw new Error('the reply was lost');
+    };
+    await expect(lock.transfer({ withinMs: 3_600_000 })).rejects.toMatchObject({ code: 'LOCK_BACKEND' });
+    await clock.advance(5_000);
+    backend.repair();
+    expect(backend.held).toEqual(['k']);
+    await clock.advance(2_000);
+    expect(backend.held).toEqual([]);
+  });
+
   it('can be repeated as often as a token has room', async () => {
     let lock = await locks.acquire('k');
     for (let i = 0; i < 2_047; i += 1) lock = await adopt(lock);

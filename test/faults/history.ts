@@ -25,7 +25,7 @@ const WARM_KEYS = Number(process.env.HISTORY_KEYS ?? 2);
 const ALONE_TTLS = [0.4, 1.6] as const;
 /** The run of one process, from its start, or from the end of its last one: time for a fault. */
 const SHORTEST_RUN_TTLS = 2;
-const ENOUGH = { grants: RUN_MS / 100, harmed: RUN_MS / 1_000 };
+const ENOUGH = { grants: RUN_MS / 100, harmed: Math.min(RUN_MS / 1_000, 100) };
 const PROCESSES = 3;
 /** One key that everybody wants, and the others. */
 const KEYS = ['hot', 'hot', ...Array.from({ length: WARM_KEYS }, (_, index) => `warm-${index + 1}`)];

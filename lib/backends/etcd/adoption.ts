@@ -1,6 +1,6 @@
 import { readHolderEntry } from './readings.js';
 import type { QueueEntryContext } from './queue-entry.js';
-import type { EtcdSession } from './session.js';
+import { type EtcdSession, revokeInBackground } from './session.js';
 import type { KeyValue } from './transport/messages.js';
 
 const MAX_ATTEMPTS = 5;
@@ -37,7 +37,10 @@ export async function adoptEntry(
       steps: [{ put: entry.key, value, lease }],
       otherwise: [{ get: sessionName }],
     });
-    if (succeeded) return entry;
+    if (succeeded) {
+      if (entry.lease !== lease) revokeInBackground(client, entry.lease);
+      return entry;
+    }
     session.sessionKeyRevision = firstKeys[0]?.modRevision ?? 0n;
   }
   throw new Error(`others changed the entry of the key ${MAX_ATTEMPTS} times meanwhile`);
@@ -53,7 +56,7 @@ export async function undoAdoption(
   const { client, names } = context;
   const { lease } = session;
   const { revision } = await client.transact({ steps: [{ put: names.sessionName(lease), value: '', lease }] });
-  if (revision > session.sessionKeyRevision) session.sessionKeyRevision = revision;
+  session.noteOwnKeyRevision(revision);
   const entry = await readHolderEntry(context, key, owner);
   if (!entry) return;
   const { key: name, modRevision } = entry;

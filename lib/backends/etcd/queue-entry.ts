@@ -3,7 +3,7 @@ import type { DeletionWatch } from './deletion-watch.js';
 import type { EtcdClient } from './transport/client.js';
 import { EtcdError, isDatabaseFull, isRefusal } from './error.js';
 import { toFencingToken } from './fencing-token.js';
-import { type EtcdSession, grantLease } from './session.js';
+import { type EtcdSession, grantLease, revokeInBackground } from './session.js';
 import type { EtcdLockNames } from './lock-names.js';
 import type { KeyValue, Outcome, Transaction } from './transport/messages.js';
 import type { Watch, WatchedKeys } from './transport/watch-stream.js';
@@ -36,6 +36,8 @@ export abstract class QueueEntry {
   protected createRevision: bigint | undefined;
   #isCreationInDoubt = false;
   #wasGranted = false;
+  /** Lease under which a `passOn` without an answer may have put the entry. */
+  #leaseInDoubt: bigint | undefined;
   #currentWatch: (WatchTarget & { readonly watch: Watch; readonly sessionEnd: AbortListener }) | undefined;
 
   constructor(
@@ -61,22 +63,33 @@ export abstract class QueueEntry {
     return this.createRevision !== undefined && this.session.confirmKey(this.name, this.createRevision);
   }
 
-  /** Puts the entry under a lease of its own, which ends after `ttlMs`, so that it outlives the session. */
+  /**
+   * Puts the entry under a lease of its own, which ends after `ttlMs`, so that it outlives the session. Also writes the
+   * session's own key if a late creation is possible: the name may be free by then.
+   */
   async passOn(ttlMs: number): Promise<boolean> {
-    const { name: key, value, createRevision } = this;
-    const { client } = this.context;
+    const { name: key, value, createRevision, session } = this;
+    const { client, names } = this.context;
     if (createRevision === undefined) return false;
     const { lease } = await grantLease(client, ttlMs);
-    const steps = [{ put: key, value, lease }];
-    const { succeeded } = await client.transact({ when: [{ key, createRevision }], steps });
-    if (succeeded) this.session.retireName(key);
-    return succeeded;
+    const putSessionKey = { put: names.sessionName(session.lease), value: '', lease: session.lease };
+    const steps = [{ put: key, value, lease }, ...(this.#isCreationInDoubt ? [putSessionKey] : [])];
+    this.#leaseInDoubt = lease;
+    const { succeeded, revision } = await client.transact({ when: [{ key, createRevision }], steps });
+    this.#leaseInDoubt = undefined;
+    if (!succeeded) revokeInBackground(client, lease);
+    if (!succeeded) return false;
+    if (this.#isCreationInDoubt) session.noteOwnKeyRevision(revision);
+    session.retireName(key);
+    return true;
   }
 
   async release(): Promise<boolean> {
     this.unwatch();
-    if (this.session.endSignal.aborted) return false;
-    const isDeleted = await (this.#isCreationInDoubt ? this.#deleteInDoubt() : this.#delete());
+    const hasSessionEnded = this.session.endSignal.aborted;
+    if (hasSessionEnded && this.#leaseInDoubt === undefined) return false;
+    const isDeleted = await (this.#isCreationInDoubt && !hasSessionEnded ? this.#deleteInDoubt() : this.#delete());
+    if (this.#leaseInDoubt !== undefined) revokeInBackground(this.context.client, this.#leaseInDoubt);
     return isDeleted && this.#wasGranted;
   }
 
@@ -139,7 +152,7 @@ export abstract class QueueEntry {
     try {
       const putSessionKey = { put: names.sessionName(lease), value: '', lease };
       const { revision } = await client.transact({ steps: [{ remove: this.name }, putSessionKey] });
-      if (revision > this.session.sessionKeyRevision) this.session.sessionKeyRevision = revision;
+      this.session.noteOwnKeyRevision(revision);
       return true;
     } catch (error) {
       this.#endSessionIfLeaseMissing(error);

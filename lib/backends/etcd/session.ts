@@ -83,6 +83,10 @@ export class EtcdSession {
     this.#takenNames.delete(name);
   }
 
+  noteOwnKeyRevision(revision: bigint): void {
+    if (revision > this.sessionKeyRevision) this.sessionKeyRevision = revision;
+  }
+
   /** Frees the memory of a name that another process may have from now on. */
   retireName(name: string): void {
     if (this.#takenNames.delete(name)) this.#retiredCount += 1;
@@ -186,4 +190,9 @@ export async function grantLease(
 ): Promise<{ readonly lease: bigint; readonly grantedTtlMs: number }> {
   const reply = await client.call(METHOD.grant, encode([1, Math.ceil(ttlMs / 1_000)]));
   return { lease: reply.integer(2), grantedTtlMs: Number(reply.integer(3)) * 1_000 };
+}
+
+/** Ends a lease without keys, which would otherwise stay until its TTL ends. */
+export function revokeInBackground(client: EtcdClient, lease: bigint): void {
+  client.call(METHOD.revoke, encode([1, lease])).catch(() => undefined);
 }

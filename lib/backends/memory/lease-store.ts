@@ -61,6 +61,13 @@ export class MemoryLeaseStore implements LeaseStore {
     return line !== undefined;
   }
 
+  /** Wakes the waiters, because the lease may end earlier than they have seen. */
+  async passOn(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    const wasHeld = await this.renew(key, owner, ttlMs);
+    for (const wake of this.#wakeUpsByKey.get(key)?.values() ?? []) wake();
+    return wasHeld;
+  }
+
   async adopt(key: string, passed: PassedLease, adopted: AdoptedLease): Promise<LeaseAttempt> {
     const { owner, ttlMs, metadata } = adopted;
     const now = this.clock.now();

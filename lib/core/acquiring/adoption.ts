@@ -4,18 +4,18 @@ import type { Hold } from '../holding/hold.js';
 import { createOwner } from '../holding/process-identity.js';
 import type { SignedLock } from '../holding/signed-lock.js';
 import { HAND_OFF_BITS } from '../options/hand-off-options.js';
-import type { AcquireOptions, ResolvedOptions } from '../options/lock-options.js';
+import type { AcquireOptions, AdoptOptions, ResolvedOptions } from '../options/lock-options.js';
 import { getUntrustedMs } from '../options/option-resolver.js';
 import { Deadline } from '../time/deadline.js';
 import { slotOf } from '../turns/slot.js';
 import type { AcquisitionParts } from './acquisition.js';
 
-/** Returns the options that claim as much as the former holder has. */
-export function claimOptionsOf({ owner }: SignedLock): Pick<AcquireOptions, 'mode' | 'limit' | 'permits'> {
+/** Returns the options with as large a claim as the former holder has, whatever claim they have themselves. */
+export function withClaimOf({ owner }: SignedLock, options: AdoptOptions): AcquireOptions {
+  const { mode: _mode, limit: _limit, permits: _permits, ...otherOptions }: AcquireOptions = options;
   const share = shareOf(claimOfOwner(owner));
-  return share?.mode === 'permits'
-    ? { limit: share.limit, permits: share.permits }
-    : { mode: share?.mode ?? 'exclusive' };
+  if (share?.mode === 'permits') return { ...otherOptions, limit: share.limit, permits: share.permits };
+  return { ...otherOptions, mode: share?.mode ?? 'exclusive' };
 }
 
 /**
@@ -46,14 +46,15 @@ export async function adoptLease(
     hold = holds.beginAdoptedHold(key, options, lease, earlierHandOffs + 1);
   } catch (error) {
     turns.endSharedTurn(slot);
-    const isCallersOwn = error === options.signal?.reason || isLockError(error);
-    throw isCallersOwn ? error : observers.notifyFailure(key, 'adopt', error);
+    if (error === options.signal?.reason || (isLockError(error) && !isLockError(error, 'LOCK_BACKEND'))) throw error;
+    throw observers.notifyFailure(key, 'adopt', isLockError(error) ? error.cause : error);
   } finally {
     pendingWork.end();
   }
-  if (stopSignal.aborted) {
+  const abortedSignal = [options.signal, stopSignal].find((signal) => signal?.aborted);
+  if (abortedSignal) {
     await holds.releaseUndelivered(hold);
-    throw stopSignal.reason;
+    throw abortedSignal.reason;
   }
   const { fencingToken, claim } = hold;
   const waitedMs = clock.now() - startedAt;

@@ -10,10 +10,10 @@ import { readTicket } from '../holding/ticket.js';
 import { beginKeepAlive, endKeepAlive, withKeepAlive } from '../kit/keep-alive.js';
 import type { AcquireOptions, AdoptOptions, ResolvedOptions, TryAcquireOptions } from '../options/lock-options.js';
 import type { OptionResolver } from '../options/option-resolver.js';
-import { adoptLease, claimOptionsOf } from './adoption.js';
+import { adoptLease, withClaimOf } from './adoption.js';
 import { Acquisition, type AcquisitionParts } from './acquisition.js';
 import { KeyHeld } from './key-held.js';
-import { runTraced } from './run-traced.js';
+import { runTraced, type TraceableCall } from './run-traced.js';
 
 /** Acquires single keys for `LockService`. Callers pass keys without the namespace. */
 export class Locker {
@@ -47,9 +47,11 @@ export class Locker {
     const { backend } = this.parts.service;
     const ticket = readTicket(ticketText, backend.name, this.keyPrefix);
     if (this.serviceEnd.refusesCaller) throw new LockShutdownError(ticket.key);
-    const resolved = this.optionResolver.resolveForCall({ ...options, ...claimOptionsOf(ticket) });
+    const resolved = this.#resolveAndLimitWait(withClaimOf(ticket, options));
     resolved.signal?.throwIfAborted();
-    const hold = await withKeepAlive(() => runOutsideLocks(() => adoptLease(ticket, resolved, this.parts)));
+    const run = (): Promise<Hold> => runOutsideLocks(() => adoptLease(ticket, resolved, this.parts));
+    const adoption = { key: ticket.key, options: resolved, run };
+    const hold = await withKeepAlive(() => this.#runTraced(adoption));
     return this.#createHandle(ticket.key.slice(this.keyPrefix.length), hold);
   }
 
@@ -100,9 +102,12 @@ export class Locker {
     const reenteredHold = this.#tryReenter(fullKey, options);
     if (reenteredHold) return reenteredHold;
     if (this.serviceEnd.refusesCaller) throw new LockShutdownError(fullKey);
-    const acquisition = new Acquisition(fullKey, options, this.parts);
-    const { tracers } = this.parts.service.observers;
-    return tracers.length === 0 ? acquisition.run() : runTraced(acquisition, tracers, this.parts.service.backend.name);
+    return this.#runTraced(new Acquisition(fullKey, options, this.parts));
+  }
+
+  #runTraced<Result extends Hold | KeyHeld>(call: TraceableCall<Result>): Promise<Result> {
+    const { observers, backend } = this.parts.service;
+    return observers.tracers.length === 0 ? call.run() : runTraced(call, observers.tracers, backend.name);
   }
 
   /**

@@ -1,15 +1,20 @@
 import { callTracer } from '../events/call-tracer.js';
 import { type CallTrace, type LockTracer, toTracedHold } from '../events/lock-tracer.js';
 import type { Hold } from '../holding/hold.js';
-import type { Acquisition } from './acquisition.js';
 import { KeyHeld } from './key-held.js';
 
+export interface TraceableCall<Result> {
+  readonly key: string;
+  readonly options: { readonly waitMs: number };
+  run(): Promise<Result>;
+}
+
 /** Runs an acquisition in the caller's async context, as `LockTracer` promises. */
-export async function runTraced(
-  acquisition: Acquisition,
+export async function runTraced<Result extends Hold | KeyHeld>(
+  acquisition: TraceableCall<Result>,
   tracers: readonly LockTracer[],
   backend: string,
-): Promise<Hold | KeyHeld> {
+): Promise<Result> {
   const { key, options } = acquisition;
   const call = { key, backend, waitMs: options.waitMs };
   const traces = tracers.map((tracer) => callTracer(() => tracer.begin(call)));

@@ -11,7 +11,7 @@ export interface TracedHold {
   readonly key: string;
   readonly backend: string;
   readonly fencingToken: bigint;
-  /** Number of callers of this process that had the lease before. */
+  /** Number of callers that had the lease before, by hand-offs and transfers. */
   readonly handOffCount: number;
 }
 

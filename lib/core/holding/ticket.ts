@@ -35,6 +35,7 @@ export function readTicket(text: unknown, backendName: string, keyPrefix: string
 
 function obstacleTo(hold: Hold): string | undefined {
   if (hold.isShared) return 'callers of a process may share the lease of a shared lock';
+  if (hold.options.minHoldMs > 0) return 'minHoldMs keeps its key closed here, and a transfer would open it early';
   return hold.isReentered ? 'an outer call of this call tree has it, too: transfer it there' : undefined;
 }
 

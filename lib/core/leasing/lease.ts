@@ -53,6 +53,7 @@ export class StoreLease implements Lease, OwnedKey {
   readonly complete: (() => Promise<void>) | undefined;
   onNotRenewed?: () => boolean;
   #renewedAt: number;
+  #passedOnMs = 0;
   /** Timer that releases a lease which is not renewed in time, where the session would keep it. */
   #endTimer: Timer | undefined;
 
@@ -74,24 +75,17 @@ export class StoreLease implements Lease, OwnedKey {
     if (hasSessions(context.store)) this.#scheduleEnd();
   }
 
+  /** Maximum time for which the server may keep the lease without a further request. */
   get ttlMs(): number {
-    return this.times.serverTtlMs;
+    return Math.max(this.times.serverTtlMs, this.#passedOnMs);
   }
 
   async renew(): Promise<boolean> {
     const { key, owner, clock, context } = this;
-    const { store, observedHealth } = context;
     const sentAt = clock.now();
-    try {
-      const isHeld = await store.renew(key, owner, this.times.requestedTtlMs);
-      if (isHeld) this.#renewedAt = sentAt;
-      // A store with sessions may answer without a request to its server, which then proves nothing.
-      if (!hasSessions(store)) observedHealth.noteCarriedOut('renewOrRelease');
-      return isHeld;
-    } catch (error) {
-      observedHealth.noteFailure(error, 'renewOrRelease', this);
-      throw error;
-    }
+    const isHeld = await this.#observe(context.store.renew(key, owner, this.times.requestedTtlMs));
+    if (isHeld) this.#renewedAt = sentAt;
+    return isHeld;
   }
 
   /** Releases the key. Rejects at the first failure, and repeats the release in the background until the TTL ends. */
@@ -126,7 +120,21 @@ export class StoreLease implements Lease, OwnedKey {
     this.cancelAutoRelease();
     const { key, owner, context } = this;
     const { store } = context;
-    return store.passOn ? store.passOn(key, owner, ms) : store.renew(key, owner, ms);
+    this.#passedOnMs = ms;
+    return this.#observe(store.passOn ? store.passOn(key, owner, ms) : store.renew(key, owner, ms));
+  }
+
+  async #observe(answer: Promise<boolean>): Promise<boolean> {
+    const { store, observedHealth } = this.context;
+    try {
+      const isHeld = await answer;
+      // A store with sessions may answer without a request to its server, which then proves nothing.
+      if (!hasSessions(store)) observedHealth.noteCarriedOut('renewOrRelease');
+      return isHeld;
+    } catch (error) {
+      observedHealth.noteFailure(error, 'renewOrRelease', this);
+      throw error;
+    }
   }
 
   #scheduleEnd(): void {

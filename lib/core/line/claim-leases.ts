@@ -100,9 +100,10 @@ export class ClaimLeases<Version> {
     const { owner, ttlMs, metadata } = adopted;
     const description = describe(metadata);
     if (isExclusive(owner)) this.#exclusiveOwners.add(owner);
-    const isAdopted = await this.#changeLine(key, false, ({ line, now, aheadMs = 0, lease }) => {
+    const isAdopted = await this.#changeLine(key, false, ({ line, now, aheadMs = 0, lease, waiters = [] }) => {
       const newEntry = { owner, until: now + aheadMs + ttlMs, description };
-      if (lease?.owner === passed.owner) return { line: [{ ...newEntry, token: passed.fencingToken }], result: true };
+      if (lease?.owner === passed.owner)
+        return { line: [{ ...newEntry, token: passed.fencingToken }, ...waiters], result: true };
       const adoptedLine = withNewOwner(line, passed.owner, newEntry);
       return { line: adoptedLine ?? line, result: adoptedLine !== undefined };
     });

@@ -16,6 +16,8 @@ export interface CellReading<Version> {
    * `line`.
    */
   readonly lease?: { readonly owner: string; readonly leftMs: number | null; readonly holder?: Holder };
+  /** Claims that wait for this lease beside the line, where a store keeps such. */
+  readonly waiters?: Line;
   /** Version of the value, which `swap` compares. It changes with every change of the value. */
   readonly version: Version;
 }

@@ -88,6 +88,8 @@ export interface KeyValue {
   readonly createRevision: bigint;
   readonly modRevision: bigint;
   readonly value: string;
+  /** Lease with which the key ends; 0 for none. */
+  readonly lease: bigint;
 }
 
 export interface Outcome {
@@ -122,5 +124,6 @@ function readKeyValue(message: Message): KeyValue {
     createRevision: message.integer(2),
     modRevision: message.integer(3),
     value: message.text(5),
+    lease: message.integer(6),
   };
 }

@@ -122,12 +122,11 @@ return 1
  */
 const ADOPT_SHARE = `
 read_lease(lease_key)
-if not share_of(owner) then
-  if not share_of(former_owner) then return 0 end
-  redis.call('HDEL', SHARES, former_owner)
-end
+if not share_of(owner) and not share_of(former_owner) then return 0 end
 local token, metadata = string.match(value, '^(%d+)|(.*)$')
 renew_share(owner, token, metadata, tonumber(ttl))
+-- Earlier, this could delete the last share, and the next one would have no end.
+redis.call('HDEL', SHARES, former_owner)
 return 1
 `;
 

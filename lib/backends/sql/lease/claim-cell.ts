@@ -30,7 +30,8 @@ export class ClaimCell implements LineCell<ClaimReading> {
     const { owner, metadata, leftMs } = row;
     if (owner !== null && owner !== CLAIMS_OWNER && leftMs > 0 && isExclusive(owner)) {
       const holder = unpackHolder(metadata ?? '');
-      return { ...emptyReading, lease: { owner, leftMs, ...(holder ? { holder } : {}) } };
+      const waiters = withMovedOwners([], row.waiting?.owners, now);
+      return { ...emptyReading, lease: { owner, leftMs, ...(holder ? { holder } : {}) }, waiters };
     }
     return { ...emptyReading, line: buildLine(row, now) };
   }
@@ -50,11 +51,16 @@ export class ClaimCell implements LineCell<ClaimReading> {
 
 /** Returns the line in `metadata`, then the owner who was handed the row, then the waiters of the column `waiting`. */
 function buildLine({ owner, metadata, leftMs, waiting }: ClaimRow, now: number): LineEntry[] {
-  const entries = [...(owner === CLAIMS_OWNER ? unpackLine(metadata ?? '') : [])];
+  const line = owner === CLAIMS_OWNER ? unpackLine(metadata ?? '') : [];
   const handedOwners = owner !== null && owner !== CLAIMS_OWNER && leftMs > 0 ? [owner] : [];
-  for (const movedOwner of [...handedOwners, ...(waiting?.owners ?? [])]) {
-    if (!entries.some((entry) => entry.owner === movedOwner))
-      entries.push({ owner: movedOwner, until: now + MOVED_CLAIM_MS, description: '' });
+  return withMovedOwners(line, [...handedOwners, ...(waiting?.owners ?? [])], now);
+}
+
+function withMovedOwners(line: readonly LineEntry[], movedOwners: readonly string[] = [], now: number): LineEntry[] {
+  const entries = [...line];
+  for (const owner of movedOwners) {
+    if (!entries.some((entry) => entry.owner === owner))
+      entries.push({ owner, until: now + MOVED_CLAIM_MS, description: '' });
   }
   return entries;
 }
