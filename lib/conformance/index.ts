@@ -1,4 +1,5 @@
 /** Checks for the tests of stores, for any test framework: one for each promise of a `LeaseStore`. */
+import { adopting } from './adopting.js';
 import { granting } from './granting.js';
 import type { LeaseStoreHarness } from './harness.js';
 import { keys } from './keys.js';
@@ -29,6 +30,7 @@ export function leaseStorePromises(harness: LeaseStoreHarness): readonly LeaseSt
     granting,
     renewing,
     releasing,
+    adopting,
     keys,
     watching,
     locking,

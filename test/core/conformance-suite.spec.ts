@@ -6,6 +6,7 @@ import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { atLeastMs } from '../support/machine.js';
 
 type Acquire = [key: string, owner: string, ttlMs: number, metadata: HolderMetadata];
+type Adopt = Parameters<MemoryLeaseStore['adopt']>;
 
 /** Knows who has a key, as those below must not. */
 class KnownOwners extends MemoryLeaseStore {
@@ -200,6 +201,25 @@ const MISTAKEN: readonly (readonly [promise: string, store: typeof MemoryLeaseSt
         const unwatch = super.watch(key, owner, wake);
         void this.tryAcquire(key, owner, 60_000, { host: '', pid: 0 });
         return unwatch;
+      }
+    },
+  ],
+  [
+    'passes a key to one of several adopters, with its token, and ends the former lease',
+    class KeepsTheFormerOwner extends MemoryLeaseStore {
+      override async adopt(...[key, { owner, fencingToken }]: Adopt): Promise<LeaseAttempt> {
+        const isHeld = await this.isHeldBy(key, owner);
+        return isHeld ? { acquired: true, fencingToken } : { acquired: false, retryAfterMs: null };
+      }
+    },
+  ],
+  [
+    'grants an adopter nothing when the former owner has lost the key',
+    class AcquiresForAnAdopter extends MemoryLeaseStore {
+      override async adopt(...asked: Adopt): Promise<LeaseAttempt> {
+        const [key, , { owner, ttlMs, metadata }] = asked;
+        const attempt = await super.adopt(...asked);
+        return attempt.acquired ? attempt : super.tryAcquire(key, owner, ttlMs, metadata);
       }
     },
   ],

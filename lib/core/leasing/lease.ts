@@ -83,9 +83,15 @@ export class StoreLease implements Lease, OwnedKey {
   async renew(): Promise<boolean> {
     const { key, owner, clock, context } = this;
     const sentAt = clock.now();
-    const isHeld = await this.#observe(context.store.renew(key, owner, this.times.requestedTtlMs));
-    if (isHeld) this.#renewedAt = sentAt;
-    return isHeld;
+    try {
+      const isHeld = await context.store.renew(key, owner, this.times.requestedTtlMs);
+      if (isHeld) this.#renewedAt = sentAt;
+      this.#noteAnswer();
+      return isHeld;
+    } catch (error) {
+      this.#noteFailure(error);
+      throw error;
+    }
   }
 
   /** Releases the key. Rejects at the first failure, and repeats the release in the background until the TTL ends. */
@@ -121,20 +127,24 @@ export class StoreLease implements Lease, OwnedKey {
     const { key, owner, context } = this;
     const { store } = context;
     this.#passedOnMs = ms;
-    return this.#observe(store.passOn ? store.passOn(key, owner, ms) : store.renew(key, owner, ms));
-  }
-
-  async #observe(answer: Promise<boolean>): Promise<boolean> {
-    const { store, observedHealth } = this.context;
     try {
-      const isHeld = await answer;
-      // A store with sessions may answer without a request to its server, which then proves nothing.
-      if (!hasSessions(store)) observedHealth.noteCarriedOut('renewOrRelease');
-      return isHeld;
+      const wasHeld = await (store.passOn ? store.passOn(key, owner, ms) : store.renew(key, owner, ms));
+      this.#noteAnswer();
+      return wasHeld;
     } catch (error) {
-      observedHealth.noteFailure(error, 'renewOrRelease', this);
+      this.#noteFailure(error);
       throw error;
     }
+  }
+
+  /** A store with sessions may answer without a request to its server, which then proves nothing. */
+  #noteAnswer(): void {
+    const { store, observedHealth } = this.context;
+    if (!hasSessions(store)) observedHealth.noteCarriedOut('renewOrRelease');
+  }
+
+  #noteFailure(error: unknown): void {
+    this.context.observedHealth.noteFailure(error, 'renewOrRelease', this);
   }
 
   #scheduleEnd(): void {
