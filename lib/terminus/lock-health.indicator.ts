@@ -55,10 +55,12 @@ export class LockHealthIndicator {
   }
 }
 
-/** Starts the backend when its health is unknown. A backend without a server is `up`. */
+/** Starts the backend when its health is unknown. A store that reports none is `up` until its requests fail. */
 async function determineHealth(locks: LockService): Promise<BackendHealth> {
-  if (!locks.backend.store.health) return { status: 'up' };
-  if (locks.health.status === 'idle') await locks.start();
+  if (locks.health.status === 'idle') {
+    if (!locks.backend.store.health) return { status: 'up' };
+    await locks.start();
+  }
   const { health } = locks;
   return health.status === 'idle' ? { ...health, detail: 'nothing was heard of the server yet' } : health;
 }

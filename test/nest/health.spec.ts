@@ -5,6 +5,7 @@ import { DistributedLockModule, LockService } from 'nestjs-distributed-lock';
 import { ReportedHealth } from 'nestjs-distributed-lock/core';
 import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { LockHealthIndicator, LockHealthModule } from 'nestjs-distributed-lock/terminus';
+import { eventually } from '../support/eventually.js';
 import { application, closing } from './apps.js';
 
 /** A store whose server is what the test says. */
@@ -15,6 +16,17 @@ class Reporting extends MemoryLeaseStore {
   async start(): Promise<void> {
     this.starts += 1;
     if (this.answers) this.health.report('up');
+  }
+}
+
+/** A store that reports no health, and whose requests fail while the test says so. */
+class Failing extends MemoryLeaseStore {
+  fails = false;
+  override async tryAcquire(
+    ...args: Parameters<MemoryLeaseStore['tryAcquire']>
+  ): ReturnType<MemoryLeaseStore['tryAcquire']> {
+    if (this.fails) throw new Error('the server is gone');
+    return super.tryAcquire(...args);
   }
 }
 
@@ -96,6 +108,34 @@ describe('the health of locks', () => {
     await expect(check()).resolves.toMatchObject({ status: 200 });
     await check();
     expect(store.starts).toBe(before + 2);
+  });
+
+  it('is down while a store without a health of its own fails', async () => {
+    const store = new Failing();
+    const { app, check } = await open(store);
+    await app.get(LockService).withLock('a', () => undefined);
+    store.fails = true;
+    const acquire = (key: string) => app.get(LockService).acquire(key, { waitMs: 1_000 });
+    await Promise.all(['b', 'c'].map((key) => expect(acquire(key)).rejects.toThrow('the server is gone')));
+    await eventually(() => app.get(LockService).health.status === 'down');
+    await expect(check()).resolves.toMatchObject({
+      status: 503,
+      body: { details: { locks: { status: 'down', detail: expect.stringContaining('the server is gone') } } },
+    });
+  });
+
+  it('knows a backend by its own name when other tokens stand for it', async () => {
+    abstract class LockPort {}
+    const app = await application({
+      imports: [DistributedLockModule.forRoot(memory()), TerminusModule, LockHealthModule],
+      providers: [
+        { provide: LockPort, useExisting: LockService },
+        { provide: 'made', useFactory: (locks: LockService) => locks, inject: [LockService] },
+      ],
+    });
+    const indicator = app.get(LockHealthIndicator, { strict: false });
+    await expect(indicator.check('locks')).resolves.toMatchObject({ locks: { status: 'up' } });
+    await expect(indicator.check('locks', 'other')).rejects.toThrow('only [default]');
   });
 
   it('names the backends there are, when it is asked for another one', async () => {

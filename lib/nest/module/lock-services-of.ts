@@ -5,16 +5,29 @@ import { DEFAULT_BACKEND, getLockServiceToken } from '../inject-lock-service.dec
 /** Pattern of the tokens that `getLockServiceToken` returns for named backends. */
 const SERVICE_TOKEN_PATTERN = /^LockService\((?<backend>.+)\)$/u;
 
+type ListedProvider = ReturnType<DiscoveryService['getProviders']>[number];
+
+/** Returns the lock services by the names of their backends. A service is listed once, whatever tokens stand for it. */
 export function lockServicesOf(discovery: DiscoveryService): Map<string, LockService> {
   const services = new Map<string, LockService>();
   const listedServices = new Set<LockService>();
-  for (const { token, instance } of discovery.getProviders()) {
+  const providers = discovery.getProviders().toSorted((one, other) => rankProvider(one) - rankProvider(other));
+  for (const { token, instance } of providers) {
     if (!isLockService(instance) || listedServices.has(instance)) continue;
     listedServices.add(instance);
     const name = getBackendName(token);
     services.set(services.has(name) ? `${name} ${services.size + 1}` : name, instance);
   }
   return services;
+}
+
+/** Ranks the tokens of the module's own services before those of the application, and aliases after what they stand for. */
+function rankProvider({ token, isAlias }: Pick<ListedProvider, 'token' | 'isAlias'>): number {
+  return (isServiceToken(token) ? 0 : 2) + (isAlias ? 1 : 0);
+}
+
+function isServiceToken(token: unknown): boolean {
+  return token === getLockServiceToken() || (typeof token === 'string' && SERVICE_TOKEN_PATTERN.test(token));
 }
 
 function getBackendName(token: unknown): string {
