@@ -1,3 +1,4 @@
+import { errorText } from '../core/index.js';
 import { getFirstWordName } from '../nest/locked/key-template-names.js';
 
 /** Maximum number of labels beside those of known templates. Prometheus keeps a series for each value of a label. */
@@ -6,17 +7,30 @@ const OTHERS_LABEL = '(others)';
 
 export class TemplateLabels {
   readonly #labelledTemplates = new Set<string>();
+  #hasWarned = false;
 
   constructor(
     private readonly templateOf: (key: string) => string = getFirstWordName,
     private readonly knownTemplates: ReadonlySet<string> = new Set(),
   ) {}
 
+  /** A key whose template fails is one of the others: the application's mistake must not hide all metrics. */
   labelFor(key: string): string {
-    const template = this.templateOf(key);
+    const template = this.#findTemplate(key);
+    if (template === undefined) return OTHERS_LABEL;
     if (this.knownTemplates.has(template) || this.#labelledTemplates.has(template)) return template;
     if (this.#labelledTemplates.size >= MAX_TEMPLATES) return OTHERS_LABEL;
     this.#labelledTemplates.add(template);
     return template;
+  }
+
+  #findTemplate(key: string): string | undefined {
+    try {
+      return this.templateOf(key);
+    } catch (error) {
+      if (!this.#hasWarned) process.emitWarning(`templateOf of the lock metrics threw: ${errorText(error)}`);
+      this.#hasWarned = true;
+      return undefined;
+    }
   }
 }

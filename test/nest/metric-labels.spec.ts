@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { DistributedLockModule, Locked, LockKey, LockService } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
@@ -27,7 +27,7 @@ describe('the label of a key in metrics', () => {
       };
       return values.map((value) => value.labels['template']);
     };
-    return { labels, locks: app.get(LockService), invoices: app.get(Invoices) };
+    return { labels, register, locks: app.get(LockService), invoices: app.get(Invoices) };
   }
 
   it('shows nothing of people, and knows the template of a method after any number of other keys', async () => {
@@ -46,5 +46,19 @@ describe('the label of a key in metrics', () => {
     await locks.withLock('user:alice', () => undefined);
     await invoices.send('alice');
     await expect(labels()).resolves.toEqual(['my 10', 'invoice_:id']);
+  });
+
+  it('is one for all keys that the application has no label for, and the metrics are read all the same', async () => {
+    const warn = jest.spyOn(process, 'emitWarning').mockReturnValue();
+    const failing = (key: string): string => {
+      throw new Error(`no label for ${key.length} characters`);
+    };
+    const { labels, locks, register } = await start({ templateOf: failing });
+    await locks.withLock('user:alice', () => undefined);
+    await using _lock = await locks.acquire('user:bob');
+    await expect(register.metrics()).resolves.toContain('distributed_lock_held{');
+    await expect(labels()).resolves.toEqual(['(others)']);
+    expect(warn.mock.calls.map(String)).toEqual(['templateOf of the lock metrics threw: no label for 10 characters']);
+    warn.mockRestore();
   });
 });
