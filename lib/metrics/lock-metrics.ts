@@ -99,9 +99,20 @@ export class LockMetrics {
       for (const { service, labelsOf } of observedServices.values())
         for (const { key } of service.inspect()) this.inc(labelsOf(key));
     });
-    createGauge('backend_up', '1: the backend answers; 0: it does not, or was not asked yet', function () {
-      for (const { service, backend } of observedServices.values())
-        this.set({ backend }, service.health.status === 'up' ? 1 : 0);
+    new Gauge({
+      name: `${prefix}backend_up`,
+      help: '1: the backend answers; 0: it does not, or was not asked yet',
+      labelNames: ['backend'],
+      registers,
+      aggregator: 'min',
+      collect() {
+        this.reset();
+        const silentBackends = new Set<string>();
+        for (const { service, backend } of observedServices.values()) {
+          if (service.health.status !== 'up') silentBackends.add(backend);
+          this.set({ backend }, silentBackends.has(backend) ? 0 : 1);
+        }
+      },
     });
   }
 

@@ -3,7 +3,7 @@ import { Module } from '@nestjs/common';
 import { DistributedLockModule, LockService } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
 import { LockMetrics, LockMetricsModule } from 'nestjs-distributed-lock/metrics';
-import { Registry } from 'prom-client';
+import { AggregatorRegistry, Registry } from 'prom-client';
 import { context } from './apps.js';
 
 const ACQUISITIONS = 'distributed_lock_acquisitions_total';
@@ -74,5 +74,33 @@ describe('LockMetrics.observe', () => {
     for (const wait of waits) await (await wait).release();
     counts.push(await sumOf(register, WAITING));
     expect(counts).toEqual([2, 2, 0]);
+  });
+});
+
+describe('backend_up', () => {
+  const UP = 'distributed_lock_backend_up';
+
+  it('is 0 while a backend of that label does not answer, and is gone when nobody observes it', async () => {
+    const register = new Registry();
+    await using up = new LockService(memory());
+    await using silent = new LockService(memory());
+    await up.withLock('a', () => undefined);
+    const metrics = LockMetrics.of({ register });
+    const stopFunctions = [silent, up].map((locks) => metrics.observe(locks));
+    expect(await sumOf(register, UP)).toBe(0);
+    stopFunctions.shift()?.();
+    expect(await sumOf(register, UP)).toBe(1);
+    stopFunctions.shift()?.();
+    expect((await register.getSingleMetric(UP)?.get())?.values).toEqual([]);
+  });
+
+  it('is the least of all workers of a cluster', async () => {
+    const register = new Registry();
+    await using locks = new LockService(memory());
+    LockMetrics.of({ register }).observe(locks);
+    const up = await register.getMetricsAsJSON();
+    await locks.withLock('a', () => undefined);
+    const workers = AggregatorRegistry.aggregate([up, await register.getMetricsAsJSON()]);
+    expect(await sumOf(workers, UP)).toBe(0);
   });
 });
