@@ -22,6 +22,30 @@ describe('the names that keys share', () => {
     ['plain', 'plain'],
   ])('%s, of no template, is one of %s', (key, name) => expect(names.nameOf(key)).toBe(name));
 
+  it('tells at once that a long key is of no template', () => {
+    const dotted = new KeyTemplateNames([parseTemplate('order.:a.:b.:c')]);
+    const start = performance.now();
+    expect(dotted.templateOf(`order.${'.'.repeat(1_000)}_x`)).toBeUndefined();
+    expect(performance.now() - start).toBeLessThan(100);
+  });
+
+  it.each([
+    ['order.:a.:b', 'order.1%2E5.x'],
+    [':{round}F:next', '%2FFx'],
+    [':{place}st', '1st'],
+    [':id-:part', '%2D1-%F0%9F%94%921-2'],
+  ])('%s made %s', (template, key) => {
+    expect(new KeyTemplateNames([parseTemplate(template)]).templateOf(key)).toBe(template);
+  });
+
+  it.each([
+    ['order.:a.:b.end', 'order.1.2.3.end'],
+    ['order.:a.:b', 'order.1.'],
+    ['sale_:id', 'sale_50%'],
+  ])('%s cannot have made %s', (template, key) => {
+    expect(new KeyTemplateNames([parseTemplate(template)]).templateOf(key)).toBeUndefined();
+  });
+
   it.each([
     ['user:alice@example.com', 'user:*'],
     ['user_alice', 'user_*'],

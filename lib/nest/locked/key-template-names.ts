@@ -4,8 +4,9 @@ import type { KeyTemplate } from '../keys/key-template.js';
 import { getLockedMethods } from './locked-methods.js';
 import { isObject } from '../../decorators/is-object.js';
 
-/** Pattern of every result of `encodeValue` in `locked-keys.ts`. */
-const VALUE_PATTERN_SOURCE = String.raw`[\p{L}\p{M}\p{N}.@%-]+`;
+/** Patterns of a plain character and of an encoded one, of which `encodeValue` in `locked-keys.ts` makes its results. */
+const PLAIN_CHAR_SOURCE = String.raw`[\p{L}\p{M}\p{N}.@-]`;
+const ENCODED_CHAR_SOURCE = '%[0-9A-F]{2}';
 
 /** Pattern of a key of two words or more; its group is the first word and the separator after it. */
 const FIRST_WORD_PATTERN = /^([^\p{L}\p{N}]*[\p{L}\p{N}*]+[^\p{L}\p{N}*]).*$/su;
@@ -62,9 +63,17 @@ function getLiteralText({ leadingText, placeholders }: KeyTemplate): string {
 
 function createTemplatePattern({ leadingText, placeholders }: KeyTemplate): RegExp {
   const placeholderSources = placeholders
-    .map(({ textAfter }) => VALUE_PATTERN_SOURCE + escapePattern(textAfter))
+    .map(({ textAfter }) => createValuePatternSource(textAfter) + escapePattern(textAfter))
     .join('');
   return new RegExp(`^${escapePattern(leadingText)}${placeholderSources}$`, 'u');
+}
+
+/** The value ends at the first plain character of the text after it, so that a key is matched in one way only. */
+function createValuePatternSource(textAfter: string): string {
+  const [delimiter] = textAfter;
+  const plainCharSource =
+    delimiter === undefined ? PLAIN_CHAR_SOURCE : `(?!${escapePattern(delimiter)})${PLAIN_CHAR_SOURCE}`;
+  return `(?:${ENCODED_CHAR_SOURCE}|${plainCharSource})+`;
 }
 
 function escapePattern(text: string): string {
