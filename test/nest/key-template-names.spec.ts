@@ -39,7 +39,7 @@ describe('the names that keys share', () => {
   });
 
   it.each([
-    ['order.:a.:b.end', 'order.1.2.3.end'],
+    ['order.:a.:{b}.end', 'order.1.2.3.end'],
     ['order.:a.:b', 'order.1.'],
     ['sale_:id', 'sale_50%'],
   ])('%s cannot have made %s', (template, key) => {
