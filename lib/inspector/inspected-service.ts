@@ -1,5 +1,6 @@
 import {
   errorText,
+  failureKindOf,
   type KeyHolder,
   type KeyWaiter,
   type LeaseState,
@@ -72,26 +73,35 @@ export class InspectedService {
     }
   }
 
-  /** Stops reading at the first failure, so that a server that is down is not asked a thousand times. */
+  /**
+   * Stops reading when the server fails, so that one that is down is not asked a thousand times. A failure that concerns
+   * one key only, such as another program's value, hides no others.
+   */
   async #readKeys(keys: readonly string[], holds: ReadonlyMap<string, LockSnapshot>) {
     const inspectedKeys: InspectedKey[] = [];
-    let error: string | undefined;
+    const keyErrors: string[] = [];
+    let serverError: string | undefined;
+    const readKey = async (key: string): Promise<LeaseState> => {
+      try {
+        return serverError === undefined ? await this.locks.look(key) : {};
+      } catch (cause) {
+        if (failureKindOf(cause) === 'value') keyErrors.push(errorText(cause));
+        else serverError ??= errorText(cause);
+        return {};
+      }
+    };
     const remainingKeys = keys.values();
     /** Several calls share the iterator, so that each key is read once. */
     const readKeysOneByOne = async (): Promise<void> => {
       for (const key of remainingKeys) {
         const hold = holds.get(key);
-        try {
-          const state: LeaseState = error === undefined ? await this.locks.look(key) : {};
-          if (state.holder || (state.waiters ?? []).length > 0 || hold)
-            inspectedKeys.push(this.#createInspectedKey(key, hold, state));
-        } catch (cause) {
-          error ??= errorText(cause);
-          if (hold) inspectedKeys.push(this.#createInspectedKey(key, hold, {}));
-        }
+        const state = await readKey(key);
+        if (state.holder || (state.waiters ?? []).length > 0 || hold)
+          inspectedKeys.push(this.#createInspectedKey(key, hold, state));
       }
     };
     await Promise.all(Array.from({ length: MAX_CONCURRENT_QUERIES }, readKeysOneByOne));
+    const error = serverError ?? describeKeyErrors(keyErrors);
     return { keys: inspectedKeys.toSorted((a, b) => (a.key < b.key ? -1 : 1)), error };
   }
 
@@ -117,6 +127,11 @@ export class InspectedService {
   #removeKeyPrefix(key: string): string {
     return key.slice(this.locks.keyPrefix.length);
   }
+}
+
+function describeKeyErrors([firstError, ...others]: readonly string[]): string | undefined {
+  if (firstError === undefined || others.length === 0) return firstError;
+  return `${firstError} (${others.length} more ${others.length === 1 ? 'key' : 'keys'})`;
 }
 
 function toInspectedHold({
