@@ -12,11 +12,14 @@ export function assertSameOrigin(headers: IncomingHttpHeaders): void {
   if (type.trim().toLowerCase() !== 'application/json') throw new UnsupportedMediaTypeException();
 }
 
-/** Browsers send `Sec-Fetch-Site` from secure pages only. */
+/** Browsers send `Sec-Fetch-Site` from secure pages only. Some proxies add the default port to the host. */
 function isSameOrigin(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin';
   const { origin = '' } = headers;
   const host = headers.host ?? headers[':authority'];
-  return URL.canParse(origin) && new URL(origin).host === host;
+  if (!URL.canParse(origin)) return false;
+  const { protocol, host: originHost } = new URL(origin);
+  const address = `${protocol}//${String(host ?? '')}`;
+  return URL.canParse(address) && new URL(address).host === originHost;
 }
