@@ -21,6 +21,7 @@ import { isLockError } from '../core/index.js';
 import { PAGE, SCRIPT_HASH, STYLE_HASH } from './bundled-page.js';
 import { LockInspector } from './lock-inspector.js';
 import { assertSameOrigin } from './same-origin.js';
+import { streamTroubles } from './trouble-stream.js';
 
 /** A guard as `@UseGuards` takes it: a class or an object. */
 export type InspectorGuard = Type<CanActivate> | CanActivate;
@@ -63,9 +64,6 @@ const CONTENT_SECURITY_POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** Bytes that a client of the event stream may leave unread before it is disconnected. Browsers then reconnect. */
-const MAX_UNREAD_BYTES = 1_000_000;
-
 /** Answers bypass interceptors, which may wrap them. */
 export function createInspectorController(
   path: string,
@@ -97,14 +95,9 @@ export function createInspectorController(
     @Get('events')
     events(@Res() reply: Reply): void {
       const response = takeNodeResponse(reply);
+      if (this.inspector.hasEnded) return refuseStream(response);
       response.writeHead(200, { ...HEADERS, 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' });
-      response.write('retry: 2000\n\n');
-      const endStream = (): void => void response.end();
-      const stopFollowing = this.inspector.followTroubles((trouble) => {
-        if (response.writableLength > MAX_UNREAD_BYTES) response.destroy();
-        else response.write(`data: ${JSON.stringify(trouble)}\n\n`);
-      }, endStream);
-      response.on('close', stopFollowing);
+      streamTroubles(this.inspector, response);
     }
 
     @Post('evict')
@@ -141,6 +134,12 @@ function takeNodeResponse(reply: Reply): ServerResponse {
   if (!('hijack' in reply)) return reply;
   reply.hijack();
   return reply.raw;
+}
+
+/** Answers with 204, on which browsers do not connect again by themselves. The connection would delay the end, too. */
+function refuseStream(response: ServerResponse): void {
+  response.shouldKeepAlive = false;
+  response.writeHead(204, HEADERS).end();
 }
 
 /** @throws BadRequestException */

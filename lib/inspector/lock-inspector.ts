@@ -18,6 +18,8 @@ export class LockInspector implements OnModuleInit, OnModuleDestroy {
   /** Readings under way, by search. Simultaneous viewers share one, so that they cost the server no more queries. */
   readonly #readings = new Map<string, Promise<InspectorState>>();
 
+  #hasEnded = false;
+
   constructor(private readonly discovery: DiscoveryService) {}
 
   onModuleInit(): void {
@@ -29,8 +31,14 @@ export class LockInspector implements OnModuleInit, OnModuleDestroy {
     }
   }
 
+  /** Whether the application ends. A new stream of events would keep the HTTP server from closing. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
   /** Ends the streams of events, which would keep the HTTP server from closing. */
   onModuleDestroy(): void {
+    this.#hasEnded = true;
     for (const endStream of this.#endStreams) endStream();
   }
 
