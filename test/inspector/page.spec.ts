@@ -171,6 +171,17 @@ describe('the inspector of one process, and a key of another', () => {
       await Promise.all(held.map((lock) => lock.release()));
     });
 
+    it('is live again after a proxy could not reach the application', async () => {
+      await open();
+      const events = '**/locks/events';
+      await page.route(events, (route) => route.fulfill({ status: 502 }));
+      await page.reload();
+      await page.locator('#connection[data-state=lost]').waitFor();
+      await page.unroute(events);
+      await page.locator('#connection[data-state=live]').waitFor();
+      expect(complaints.splice(0).join()).toMatch(/ 502 /u);
+    });
+
     it('is text, whatever it is called, among a thousand', async () => {
       const hostile = '<img src=x onerror=alert(1)>';
       const held = await Promise.all(

@@ -4,6 +4,9 @@ import type { ListedKey } from './listed-key.js';
 /** Path of the page, below which the other routes of the inspector are. */
 const BASE_PATH = location.pathname.replace(/\/+$/u, '');
 
+/** Milliseconds after which a stream that the browser has given up is opened anew. */
+const RECONNECTION_MS = 2_000;
+
 /** Reads the state of all backends. @throws Error when the application does not answer, or refuses */
 export async function readState(search: string, signal: AbortSignal): Promise<InspectorState> {
   const url = `${BASE_PATH}/state?search=${encodeURIComponent(search)}`;
@@ -12,14 +15,21 @@ export async function readState(search: string, signal: AbortSignal): Promise<In
   return response.json();
 }
 
-/** Calls `onTrouble` for every trouble, and `onConnection` when the stream of events connects or breaks. */
+/**
+ * Calls `onTrouble` for every trouble, and `onConnection` when the stream of events connects or breaks. Connects again, also
+ * after an answer such as 502, on which browsers give up.
+ */
 export function followTroubles(
   onTrouble: (trouble: InspectedEvent) => void,
   onConnection: (isConnected: boolean) => void,
 ): void {
   const source = new EventSource(`${BASE_PATH}/events`);
   source.addEventListener('open', () => onConnection(true));
-  source.addEventListener('error', () => onConnection(false));
+  source.addEventListener('error', () => {
+    onConnection(false);
+    if (source.readyState === EventSource.CLOSED)
+      setTimeout(() => followTroubles(onTrouble, onConnection), RECONNECTION_MS);
+  });
   source.addEventListener('message', ({ data }) => onTrouble(JSON.parse(data)));
 }
 
