@@ -127,7 +127,8 @@ describe('the shortest hold', () => {
   });
 
   it('is half the period of a job that runs once per period', () => {
-    expect(oncePer(60_001)).toEqual({ onBusy: 'skip', minHoldMs: 30_000 });
+    expect(oncePer(60_001)).toEqual({ onBusy: 'skip', minHoldMs: 30_000, ttlMs: 30_000 });
+    expect(oncePer(86_400_000)).toEqual({ onBusy: 'skip', minHoldMs: 43_200_000, ttlMs: 30_000 });
     expect(oncePer(10_000)).toEqual({ onBusy: 'skip', minHoldMs: 5_000, ttlMs: 5_000 });
     expect(oncePer(1_000)).toEqual({ onBusy: 'skip', minHoldMs: 500, ttlMs: 2_000 });
     expect(() => oncePer(1.5)).toThrow(LockConfigurationError);

@@ -86,6 +86,19 @@ describe('permits of a limit', () => {
     await (await locks.acquire('k', options)).release();
   });
 
+  it('are merely taken after a failure that a second question has mended', async () => {
+    const { backend } = world;
+    const tryAcquire = backend.tryAcquire.bind(backend);
+    let failures = 1;
+    backend.tryAcquire = (...asked) =>
+      failures-- > 0 ? Promise.reject(new Error('ECONNRESET')) : tryAcquire(...asked);
+    const first = locks.acquire('k', { limit: 1 });
+    await clock.advance(1_000);
+    const lock = await first;
+    await expect(locks.tryAcquire('k', { limit: 1 })).resolves.toBeNull();
+    await lock.release();
+  });
+
   it('keeps exclusive callers as they were', async () => {
     const inside = inOrder(locks, [
       ['a', {}],

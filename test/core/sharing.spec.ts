@@ -194,6 +194,19 @@ describe('a key that several hold', () => {
     });
   });
 
+  it('is joined only by those who agree about re-entries', async () => {
+    const [first, second] = [
+      await locks.acquire('k', { ...SHARED, reentrant: false }),
+      await locks.acquire('k', SHARED),
+    ];
+    expect(second.fencingToken).not.toBe(first.fencingToken);
+    await second.run(async () => {
+      await (await locks.acquire('k', SHARED)).release();
+    });
+    await expect(first.run(() => locks.acquire('k', SHARED))).rejects.toMatchObject({ code: 'LOCK_DEADLOCK' });
+    await Promise.all([first.release(), second.release()]);
+  });
+
   it('is refused with options that can never work', async () => {
     const cases = [
       [{ mode: 'open' }, 'mode must be one of exclusive, shared; it was "open"'],

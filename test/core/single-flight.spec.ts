@@ -257,6 +257,19 @@ describe('single flight', () => {
     },
   );
 
+  it('lets later callers run their own work when a run has lost its lock', async () => {
+    const hung = pausedWork();
+    const first = fly(hung.work, { maxHoldMs: 100 });
+    await eventually(() => expect(hung.work).toHaveBeenCalled());
+    await clock.advance(200);
+    const second = fly(() => 8);
+    await clock.advance(40_000);
+    await expect(second).resolves.toBe(8);
+    hung.resolve(7);
+    await expect(first).rejects.toMatchObject({ code: 'LOCK_LOST', reason: 'max-hold' });
+    expect(cache.values.get('report')).toBe(8);
+  });
+
   it('checks key and options before it reads', async () => {
     const steps = { read: cache.read, work: () => 7, write: cache.write };
     await expect(singleFlight<Value>(locks, '', steps)).rejects.toMatchObject({ option: 'key' });

@@ -7,7 +7,7 @@ import {
   unpackLine,
 } from '../../core/index.js';
 import type { StoredItem } from './dialect.js';
-import { itemNames } from './item-names.js';
+import { type ItemNames, itemNames } from './item-names.js';
 import { readHolderAndLeftMs } from './lease-value.js';
 import type { MemcachedServers } from './servers.js';
 import type { VerifiedConnection } from './verified-connection.js';
@@ -53,7 +53,8 @@ export class ClaimCell implements LineCell<ItemVersion> {
     });
   }
 
-  swap(key: string, { connection: readingConnection, item }: ItemVersion, { line }: CellUpdate): Promise<boolean> {
+  swap(key: string, { connection: readingConnection, item }: ItemVersion, update: CellUpdate): Promise<boolean> {
+    const { line, token } = update;
     const names = itemNames(this.prefix, key);
     return this.servers.getNode(key).run(async (connection) => {
       const { dialect, clock } = connection;
@@ -63,12 +64,30 @@ export class ClaimCell implements LineCell<ItemVersion> {
       const { nowMs } = clock.boundsAt(systemClock.now());
       const leftMs = Math.max(...line.map(({ until }) => until)) - nowMs;
       const exptime = clock.exptimeAfter(leftMs, systemClock.now());
+      if (item === null) return addLine(connection, names, { value, exptime }, token);
       // The value counts, because it comes from the only reply that repeats its request.
-      const storedItem =
-        item === null
-          ? (await dialect.addItem(names.lease, value, exptime)).item
-          : await dialect.replaceAndGetItem({ names, value, exptime }, item.cas);
-      return storedItem?.value === value;
+      return (await dialect.replaceAndGetItem({ names, value, exptime }, item.cas))?.value === value;
     });
   }
+}
+
+/**
+ * Adds a line for a key that had no item. The key may have been granted and released since it was read, which raised the
+ * counter. The token of the new grant is then too small, and the line is deleted again.
+ */
+async function addLine(
+  { dialect, clock }: VerifiedConnection,
+  names: ItemNames,
+  { value, exptime }: { readonly value: string; readonly exptime: number },
+  token: bigint | undefined,
+): Promise<boolean> {
+  const firstToken = clock.microsecondsAt(systemClock.now());
+  const [{ item }, nextToken] = await Promise.all([
+    dialect.addItem(names.lease, value, exptime),
+    token === undefined ? undefined : dialect.incrementCounter(names, firstToken),
+  ]);
+  if (item?.value !== value) return false;
+  if (token === undefined || nextToken === token + 1n) return true;
+  await dialect.deleteItem(names.lease, item.cas);
+  return false;
 }

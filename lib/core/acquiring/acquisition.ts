@@ -160,6 +160,7 @@ export class Acquisition implements AcquireRequest {
     const { key, slot, options } = this;
     const { turns, holds, service } = this.parts;
     service.pendingWork.end();
+    if (lease) turns.recordObstacle(slot, undefined);
     if (lease) return this.#deliverUnlessCancelled(holds.beginHold(key, options, lease), 'backend');
     const keyHeld = new KeyHeld(this.#hasPassedTurn ? this.#holderBeforePass : this.#knownHolder);
     if (!this.#hasPassedTurn) turns.endTurn(slot);

@@ -52,6 +52,7 @@ function canJoin(hold: Hold, options: ResolvedOptions): boolean {
     watchdog && maxHoldMs === Infinity && minHoldMs === 0;
   return (
     haveSameRequest(options, hold.options) &&
+    options.reentrant === hold.options.reentrant &&
     endsOnlyByRelease(options) &&
     endsOnlyByRelease(hold.options) &&
     hold.isHeld &&

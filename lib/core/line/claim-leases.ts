@@ -25,11 +25,16 @@ const MAX_PAUSE_MS = 50;
 const WAITER_TTL_MS = 5_000;
 const MAX_RETRY_MS = 1_000;
 
-/** Maximum number of claims in a line, which is read and written as a whole. Further waiters only poll. */
-const MAX_LINE_LENGTH = 1_000;
+/** Limits of a line, which is read and written as a whole. Owners beyond them poll, with no place in the line. */
+interface LineLimits {
+  readonly maxHolders: number;
+  readonly maxWaiters: number;
+}
 
-/** A longer description of a holder is left out, because a line is read and written as a whole. */
-const MAX_DESCRIPTION_LENGTH = 200;
+const DEFAULT_LIMITS: LineLimits = { maxHolders: 1_000, maxWaiters: 500 };
+
+/** A longer description of a holder is left out, for the same reason. */
+const MAX_DESCRIPTION_BYTES = 200;
 
 /** `token` is that of a new grant. */
 interface LineChange<Result> {
@@ -48,7 +53,7 @@ export class ClaimLeases<Version> {
 
   constructor(
     private readonly cell: LineCell<Version>,
-    private readonly maxLineLength = MAX_LINE_LENGTH,
+    private readonly limits = DEFAULT_LIMITS,
   ) {}
 
   /** Returns whether the owner's lease is in a line. */
@@ -74,13 +79,16 @@ export class ClaimLeases<Version> {
     const attempt = await this.#changeLine<LeaseAttempt>(key, true, ({ line, now, aheadMs = 0, nextToken, lease }) => {
       if (lease && lease.owner !== owner) return { line, result: createLeaseRefusal(lease) };
       const isInLine = line.some((entry) => entry.owner === owner);
-      const mayEnter = mayWait && (isInLine || line.length < this.maxLineLength);
+      const holderCount = line.filter(({ token }) => token !== undefined).length;
+      const mayEnter = mayWait && (isInLine || line.length - holderCount < this.limits.maxWaiters);
       const claimResult = applyClaim(
         line,
         { owner, until: now + aheadMs + ttlMs, description },
-        mayEnter ? now + WAITER_TTL_MS : undefined,
+        mayEnter ? now + aheadMs + WAITER_TTL_MS : undefined,
         nextToken,
       );
+      if (claimResult.granted && !isInLine && holderCount >= this.limits.maxHolders)
+        return { line, result: createRefusal(line, owner, now) };
       if (claimResult.granted) {
         const { token } = claimResult.granted;
         const result = { acquired: true, fencingToken: token } as const;
@@ -89,7 +97,7 @@ export class ClaimLeases<Version> {
       const refusal = createRefusal(claimResult.line, owner, now);
       const retryAfterMs = Math.min(refusal.retryAfterMs ?? MAX_RETRY_MS, MAX_RETRY_MS);
       const result = { ...refusal, retryAfterMs, staysInLine: mayWait };
-      return { line: wasUpdatedLately(line, owner, now) ? line : claimResult.line, result };
+      return { line: wasUpdatedLately(line, owner, now + aheadMs) ? line : claimResult.line, result };
     });
     if (!attempt.acquired && attempt.staysInLine !== true) this.#exclusiveOwners.delete(owner);
     return attempt;
@@ -158,7 +166,7 @@ export class ClaimLeases<Version> {
 
 function describe(metadata: HolderMetadata): string {
   const description = packHolder(metadata);
-  return description.length > MAX_DESCRIPTION_LENGTH ? '' : description;
+  return Buffer.byteLength(description) > MAX_DESCRIPTION_BYTES ? '' : description;
 }
 
 function wasUpdatedLately(line: Line, owner: string, now: number): boolean {

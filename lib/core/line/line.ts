@@ -3,6 +3,7 @@ import type { KeyHolder, KeyWaiter, LeaseState } from '../contract/key-state.js'
 import { MAX_WAITERS } from '../contract/key-state.js';
 import type { RefusedLease } from '../contract/lease-store.js';
 import { unpackHolder } from '../contract/holder.js';
+import { isHolderByIndex } from './obstacle.js';
 
 /** Owner's claim to a key. The owner's name encodes the part of the key, see `claimOfOwner`. */
 export interface LineEntry {
@@ -84,10 +85,8 @@ export function isHolder(line: Line, owner: string): boolean {
 
 /** Returns the owners of waiting claims that fit now. Each becomes a holder when it asks again. */
 export function findReadyWaiters(line: Line): string[] {
-  const claims = line.map(claimOfEntry);
-  return line
-    .filter((entry, i) => entry.token === undefined && fits(claimOfEntry(entry), claims.slice(0, i)))
-    .map(({ owner }) => owner);
+  const doesFit = isHolderByIndex(line.map(claimOfEntry));
+  return line.filter(({ token }, index) => token === undefined && doesFit[index]).map(({ owner }) => owner);
 }
 
 /**

@@ -22,6 +22,10 @@ export type SingleFlightOptions = Omit<AcquireOptions, 'signal' | 'mode' | 'limi
 const STEPS = ['read', 'work', 'write'] as const;
 const OPTIONS = ['waitMs', 'ttlMs', 'watchdog', 'maxHoldMs', 'minHoldMs', 'lockDelayMs', 'awaitRelease'];
 
+type Run<T> = (onLost: () => void) => Promise<T>;
+
+const doNothing = (): void => undefined;
+
 const flightsByService = sharedState('single-flights', () => new WeakMap<LockService, Map<string, Promise<unknown>>>());
 
 /**
@@ -51,9 +55,17 @@ export async function singleFlight<T extends NonNullable<unknown>>(
   const lockOptions = locks.resolve(options);
   const cachedValue = await steps.read();
   if (isValue(cachedValue)) return cachedValue;
-  const run = (): Promise<T> => locks.withLock(key, (lock) => readOrMake(steps, lock), lockOptions);
+  const run: Run<T> = (onLost) =>
+    locks.withLock(
+      key,
+      (lock) => {
+        lock.signal.addEventListener('abort', onLost, { once: true });
+        return readOrMake(steps, lock);
+      },
+      lockOptions,
+    );
   // A shared run may wait for a lock of the caller's call tree, and would then never end.
-  return isInsideLock() ? run() : shareRun(flightsOf(locks), key, run);
+  return isInsideLock() ? run(doNothing) : shareRun(flightsOf(locks), key, run);
 }
 
 async function readOrMake<T>(steps: SingleFlightSteps<T>, lock: LockHandle): Promise<T> {
@@ -66,11 +78,15 @@ async function readOrMake<T>(steps: SingleFlightSteps<T>, lock: LockHandle): Pro
   return value;
 }
 
-async function shareRun<T>(flights: Map<string, Promise<unknown>>, key: string, run: () => Promise<T>): Promise<T> {
+/** A run that has lost its lock is shared with no later caller: its work may hang, and another process may be done. */
+async function shareRun<T>(flights: Map<string, Promise<unknown>>, key: string, run: Run<T>): Promise<T> {
   const flight = flights.get(key);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- callers with one key want one value
   if (flight) return (await flight) as T;
-  const newFlight = run().finally(() => flights.delete(key));
+  const endSharing = (): void => {
+    if (flights.get(key) === newFlight) flights.delete(key);
+  };
+  const newFlight: Promise<T> = run(endSharing).finally(endSharing);
   flights.set(key, newFlight);
   return newFlight;
 }

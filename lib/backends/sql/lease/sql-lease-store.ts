@@ -56,9 +56,9 @@ export class SqlLeaseStore implements LeaseStore {
       ...(leaseTable.claims && { maxPermits: leaseTable.claims.maxPermits }),
     };
     if (leaseTable.claims) {
-      // Room for `maxPermits` holders and half as many waiters. Further waiters wait outside of the line.
-      const maxInLine = leaseTable.claims.maxPermits * 1.5;
-      const claims = new ClaimLeases(new ClaimCell(leaseTable.claims, this.connections.urgentQuery), maxInLine);
+      const { maxPermits } = leaseTable.claims;
+      const limits = { maxHolders: maxPermits, maxWaiters: maxPermits / 2 };
+      const claims = new ClaimLeases(new ClaimCell(leaseTable.claims, this.connections.urgentQuery), limits);
       this.#claims = claims;
       this.adopt = (key, passed, adopted) => claims.adopt(key, passed, adopted);
     }
@@ -129,7 +129,9 @@ export class SqlLeaseStore implements LeaseStore {
 
   async look(key: string): Promise<LeaseState> {
     const state = await this.leaseTable.statements.look(this.connections.query, key);
-    return (state.holder?.owner === CLAIMS_OWNER ? await this.#claims?.look(key) : undefined) ?? state;
+    if (state.holder?.owner !== CLAIMS_OWNER) return state;
+    // The line may have ended between the two readings.
+    return (await this.#claims?.look(key)) ?? { waiters: [] };
   }
 
   async evict(key: string, owner: string): Promise<boolean> {

@@ -1,0 +1,68 @@
+import { describe, expect, it } from '@jest/globals';
+import { type CellReading, type CellUpdate, ClaimLeases, type Line, type LineCell } from 'nestjs-distributed-lock/core';
+
+const METADATA = { host: 'h', pid: 1 };
+const LIMITS = { maxHolders: 2, maxWaiters: 2 };
+
+/** A value that nobody else changes. */
+class Cell implements LineCell<Line> {
+  line: Line = [];
+  now = 1_000;
+  aheadMs = 0;
+
+  async read(): Promise<CellReading<Line>> {
+    return { line: this.line, now: this.now, aheadMs: this.aheadMs, nextToken: 1n, version: this.line };
+  }
+
+  async swap(_key: string, _version: Line, { line }: CellUpdate): Promise<boolean> {
+    this.line = line;
+    return true;
+  }
+}
+
+describe('leases in a line', () => {
+  const ask = async (leases: ClaimLeases<Line>, owner: string, mayWait = true): Promise<boolean> =>
+    (await leases.tryAcquire('k', owner, 60_000, METADATA, mayWait)).acquired;
+
+  it('keep places for waiters however many hold the key, so that a writer is not passed by for ever', async () => {
+    const leases = new ClaimLeases(new Cell(), LIMITS);
+    expect(await ask(leases, 'reader 1~s')).toBe(true);
+    expect(await ask(leases, 'reader 2~s')).toBe(true);
+    expect(await ask(leases, 'writer')).toBe(false);
+    await leases.release('k', 'reader 1~s');
+    expect(await ask(leases, 'reader 3~s')).toBe(false);
+    await leases.release('k', 'reader 2~s');
+    expect(await ask(leases, 'writer')).toBe(true);
+  });
+
+  it('are of so many holders at most, whatever fits', async () => {
+    const cell = new Cell();
+    const leases = new ClaimLeases(cell, LIMITS);
+    for (let i = 0; i < 10; i += 1) await ask(leases, `reader ${i}~s`);
+    expect(cell.line.filter(({ token }) => token !== undefined)).toHaveLength(LIMITS.maxHolders);
+    expect(cell.line.length).toBeLessThanOrEqual(LIMITS.maxHolders + LIMITS.maxWaiters);
+    await leases.release('k', 'reader 0~s');
+    expect(await ask(leases, 'reader 9~s')).toBe(true);
+  });
+
+  it('keep the place of a waiter for those whose clock may be ahead', async () => {
+    const cell = new Cell();
+    const leases = new ClaimLeases(cell, LIMITS);
+    await ask(leases, 'holder');
+    cell.aheadMs = 2_500;
+    await ask(leases, 'waiter');
+    cell.now += 2_500;
+    cell.aheadMs = 0;
+    await ask(leases, 'other');
+    cell.now += 4_000;
+    await ask(leases, 'other');
+    expect(cell.line.map(({ owner }) => owner)).toEqual(['holder', 'waiter', 'other']);
+  });
+
+  it('have descriptions of a bounded size, in bytes', async () => {
+    const cell = new Cell();
+    const label = '鍵'.repeat(60);
+    await new ClaimLeases(cell, LIMITS).tryAcquire('k', 'holder', 1_000, { ...METADATA, label }, true);
+    expect(Buffer.byteLength(cell.line[0]?.description ?? '')).toBeLessThanOrEqual(200);
+  });
+});
