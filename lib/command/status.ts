@@ -1,4 +1,5 @@
-import { type KeyState, LockConfigurationError, LockService } from '../core/index.js';
+import { errorText, failureKindOf, type KeyState, LockConfigurationError, LockService } from '../core/index.js';
+import { escapeInvisible } from '../inspector/visible-text.js';
 import { openBackend, getSqlDatabaseName } from './open-by-url.js';
 import type { CommandOptions, Report } from './report.js';
 import { checkTables } from './tables.js';
@@ -13,33 +14,50 @@ export async function readStatus(options: CommandOptions): Promise<Report> {
   if (isSql) await checkTables(options);
   const service = new LockService(await openBackend(options));
   try {
-    const heldKeys = await listHeldKeys(service, options.prefix ?? '', limit);
-    const count = `${heldKeys.length} keys are held${heldKeys.length === limit ? ', or more' : ''}`;
-    const lines = [...(isSql ? ['both tables are there'] : []), count, ...heldKeys.map(describeKey)];
-    return { isGood: true, lines, data: { held: heldKeys } };
+    const { held, unreadable } = await listKeys(service, options.prefix ?? '', limit);
+    const isCut = held.length + unreadable.length === limit;
+    const lines = [
+      ...(isSql ? ['both tables are there'] : []),
+      `${held.length} keys are held${isCut ? ', or more' : ''}`,
+      ...held.map(describeKey),
+      ...unreadable.map(({ error }) => `  ${escapeInvisible(error)}`),
+    ];
+    return { isGood: unreadable.length === 0, lines, data: { held, unreadable } };
   } finally {
     await service.close();
   }
 }
 
-async function listHeldKeys(service: LockService, prefix: string, limit: number): Promise<KeyState[]> {
+interface ListedKeys {
+  readonly held: KeyState[];
+  /** Keys whose reading fails without a failure of the server, such as those of another program. */
+  readonly unreadable: { readonly key: string; readonly error: string }[];
+}
+
+async function listKeys(service: LockService, prefix: string, limit: number): Promise<ListedKeys> {
   const { store, name } = service.backend;
   if (!store.keys) throw new LockConfigurationError(`${name} cannot list keys`, 'url');
-  const heldKeys: KeyState[] = [];
+  const listedKeys: ListedKeys = { held: [], unreadable: [] };
+  const { held, unreadable } = listedKeys;
   for await (const page of store.keys(prefix)) {
     for (const key of page) {
-      const state = await service.look(key);
-      if (state.holder ?? state.holders) heldKeys.push(state);
-      if (heldKeys.length === limit) return heldKeys;
+      try {
+        const state = await service.look(key);
+        if (state.holder ?? state.holders) held.push(state);
+      } catch (error) {
+        if (failureKindOf(error) !== 'value') throw error;
+        unreadable.push({ key, error: errorText(error) });
+      }
+      if (held.length + unreadable.length === limit) return listedKeys;
     }
   }
-  return heldKeys;
+  return listedKeys;
 }
 
 function describeKey({ key, holder, holders, waiters }: KeyState): string {
   const holderTexts = (holders ?? (holder ? [holder] : [])).map(({ host, pid, label, leftMs, fencingToken }) =>
     [
-      `${label ?? host ?? 'somebody'}${pid ? ` (pid ${pid})` : ''}`,
+      `${escapeInvisible(label ?? host ?? 'somebody')}${pid ? ` (pid ${pid})` : ''}`,
       leftMs === undefined ? '' : `for ${(leftMs / 1000).toFixed(1)} s more`,
       fencingToken === undefined ? '' : `token ${fencingToken}`,
     ]
@@ -47,5 +65,5 @@ function describeKey({ key, holder, holders, waiters }: KeyState): string {
       .join(', '),
   );
   const waitersText = waiters && waiters.length > 0 ? `; ${waiters.length} wait` : '';
-  return `  ${JSON.stringify(key)}: ${holderTexts.join(' and ')}${waitersText}`;
+  return `  ${escapeInvisible(JSON.stringify(key))}: ${holderTexts.join(' and ')}${waitersText}`;
 }

@@ -8,6 +8,7 @@ import { WINDOW_MS } from './contention.js';
 import { describeProcess, EventHistory } from './event-history.js';
 import { InspectedService } from './inspected-service.js';
 import type { InspectedEvent, InspectorState } from './inspector-state.js';
+import { escapeInvisible } from './visible-text.js';
 
 @Injectable()
 export class LockInspector implements OnModuleInit, OnModuleDestroy {
@@ -70,9 +71,8 @@ export class LockInspector implements OnModuleInit, OnModuleDestroy {
   async evictOwner(backend: string, key: string, owner: string, requester: string): Promise<KeyHolder | undefined> {
     const holder = await this.#services.get(backend)?.locks.evict(key, owner);
     if (!holder) return undefined;
-    const holderName = describeProcess(holder);
-    this.#logger.warn(`${backend}: ${JSON.stringify(key)} is taken from ${holderName}, as ${requester} asked`);
-    const detail = `taken from ${holderName}, as ${requester} asked`;
+    const detail = `taken from ${describeProcess(holder)}, as ${requester} asked`;
+    this.#logger.warn(escapeInvisible(`${backend}: ${JSON.stringify(key)} is ${detail}`));
     this.#history.addEvent({ type: 'evicted', at: new Date().toISOString(), backend, key, detail, times: 1 });
     return holder;
   }

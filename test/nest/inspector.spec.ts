@@ -1,9 +1,10 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import {
   type BeforeApplicationShutdown,
   type CanActivate,
   type ExecutionContext,
   Injectable,
+  Logger,
   Module,
   type NestInterceptor,
   type Provider,
@@ -208,6 +209,16 @@ describe.each([
     expect(lock.signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'revoked' });
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
     expect((await read()).troubles.map(({ type }) => type).toSorted()).toEqual(['evicted', 'lost']);
+  });
+
+  it('logs a freed key without the control characters of others', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+    const { url, locks, read } = await open(adapter(), { who: () => 'eve\u001B[2J' });
+    await using _held = await locks.acquire('k\u009B');
+    const [{ holder }] = keysOf(await read()) as [InspectedKey];
+    await post(url, { backend: 'default', key: 'k\u009B', owner: holder?.owner });
+    expect(String(warn.mock.calls[0]?.[0])).toMatch(/^default: "k\\u\{9B\}" is taken .* as eve\\u\{1B\}\[2J at /u);
+    warn.mockRestore();
   });
 
   it('remembers who freed a key, by the request that the guard let in', async () => {
