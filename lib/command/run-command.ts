@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { errorText, isLockError } from '../core/index.js';
 import { examineServer } from './doctor.js';
 import type { CommandOptions, Report } from './report.js';
-import { createTables, printStatements } from './tables.js';
+import { assertTableNames, createTables, printStatements } from './tables.js';
 import { readStatus } from './status.js';
 
 const USAGE = `Usage: nestjs-distributed-lock <command> [options]
@@ -55,7 +55,9 @@ export async function runCommand(args: string[], env: NodeJS.ProcessEnv): Promis
     if (values.help === true) return { code: 0, output: USAGE };
     const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
     if (!command || surplusArguments.length > 0) return { code: 2, output: '', errorOutput: USAGE };
-    return await createOutcome(await command({ ...values, url: values.url ?? env['LOCK_URL'] }), values.json === true);
+    const options = { ...values, url: values.url ?? env['LOCK_URL'] };
+    assertTableNames(options, name === 'sql' ? options.database : options.url);
+    return await createOutcome(await command(options), values.json === true);
   } catch (error) {
     return { code: isWrongCall(error) ? 2 : 1, output: '', errorOutput: errorText(error) };
   }
@@ -70,7 +72,8 @@ async function createOutcome({ isGood, lines, data }: Report, isJson: boolean): 
 
 /** Options of the command have the same names as the options of the functions that it calls. */
 function isWrongCall(error: unknown): boolean {
-  if (isLockError(error, 'LOCK_CONFIGURATION')) return ['url', 'database', 'limit', 'file'].includes(error.option);
+  if (isLockError(error, 'LOCK_CONFIGURATION'))
+    return ['url', 'database', 'table', 'fence', 'limit', 'file'].includes(error.option);
   const code: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, 'code') : undefined;
   return typeof code === 'string' && code.startsWith('ERR_PARSE_ARGS');
 }

@@ -8,13 +8,30 @@ import {
   DEFAULT_LOCK_TABLE,
   resolveLockTable,
 } from '../backends/sql/tables/lock-table.js';
-import { quoteTable } from '../backends/sql/tables/table-name.js';
+import { doubleQuote, quoteTable } from '../backends/sql/tables/table-name.js';
 import { tableStatements } from '../backends/sql/tables/table-statements.js';
-import { LockConfigurationError } from '../core/index.js';
+import { errorText, LockConfigurationError } from '../core/index.js';
 import { openDatabase } from './open-by-url.js';
 import type { CommandOptions, Report } from './report.js';
 
 const REQUEST_TIMEOUT_MS = 10_000;
+
+/**
+ * Checks the names of the tables before anything else.
+ * @param target the name of the database or its URL
+ * @throws LockConfigurationError that names the option of the command
+ */
+export function assertTableNames(options: CommandOptions, target = ''): void {
+  const dialect = { quote: doubleQuote, hasSchemas: !target.startsWith('sqlite') };
+  for (const option of ['table', 'fence'] as const) {
+    const name = options[option];
+    try {
+      if (name !== undefined) quoteTable({ dialect, schema: undefined }, name);
+    } catch (error) {
+      throw new LockConfigurationError(errorText(error).replace('tableName', `--${option}`), option);
+    }
+  }
+}
 
 export async function printStatements(options: CommandOptions): Promise<Report> {
   const statements = getTableStatements(options, options.database ?? '');

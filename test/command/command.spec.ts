@@ -12,6 +12,7 @@ import { redis } from 'nestjs-distributed-lock/redis';
 import { tableStatements } from 'nestjs-distributed-lock/sql';
 import { type CommandOutcome, runCommand } from '../../lib/command/run-command.js';
 import { Client } from 'pg';
+import { createClient } from 'redis';
 import { openConnection } from '../backends/sql/databases.js';
 import { PostgresServer } from '../servers/postgres-server.js';
 import { RedisServer } from '../servers/redis-server.js';
@@ -39,6 +40,12 @@ describe('a command that is called wrongly', () => {
     [['doctor', '--url', 'etcd://me:secret@host:2379'], /without a user and a password/u],
     [['status', '--url', 'sqlite::memory:'], /the path of a SQLite file/u],
     [['doctor', '--verbose'], /Unknown option/u],
+    [['sql', '--database', 'postgres', '--table', 'a; drop'], /^--table must be a plain identifier/u],
+    [['migrate', '--url', 'sqlite:x', '--fence', 'a; drop'], /^--fence must be a plain identifier/u],
+    [['status', '--url', 'postgres://localhost:1', '--table', 'a; drop'], /^--table must be/u],
+    [['doctor', '--url', 'postgres://localhost:1', '--table', 'a; drop'], /^--table must be/u],
+    [['migrate', '--url', 'sqlite:x', '--table', 'app.locks'], /^--table must have no schema on SQLite/u],
+    [['sql', '--database', 'sqlite', '--fence', 'app.fences'], /^--fence must have no schema on SQLite/u],
   ])('ends with 2 and says why: %j', async (args, why) => {
     const { code, output, errorOutput } = await run(...args);
     expect({ code, output }).toEqual({ code: 2, output: '' });
@@ -80,7 +87,6 @@ describe('sql', () => {
     const outcome = await run('sql', '--database', 'postgres', ...names, '--json');
     expect(asJson(outcome)).toEqual(tableStatements('postgres', { lock: 'app.locks', fence: 'app.fences' }));
     expect(asJson(outcome)).toEqual(expect.arrayContaining(['create schema if not exists "app"']));
-    await expect(run('sql', '--database', 'postgres', '--table', 'a; drop')).resolves.toMatchObject({ code: 1 });
   });
 });
 
@@ -195,6 +201,28 @@ describe('on Redis', () => {
         status: 'up',
         guarantee: 'best-effort',
         medianMs: expect.any(Number),
+      });
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('status goes on after a key that it cannot read, and shows no control characters of others', async () => {
+    const server = await RedisServer.start();
+    try {
+      const { url } = server;
+      await using service = new LockService(redis({ url }), { label: 'api\u001B[2J\u009Bm\u202E' });
+      await using lock = await service.acquire('held\u009B');
+      const client = await createClient({ url }).connect();
+      await client.rPush('lock:{foreign}', 'of another program');
+      await client.close();
+      const { code, output } = await run('status', '--url', url);
+      expect(output).toContain(String.raw`"held\u{9B}": api\u{1B}[2J\u{9B}m\u{202E} (pid`);
+      expect(output).toMatch(/"foreign".*WRONGTYPE/u);
+      expect({ code, isHeld: lock.isHeld }).toEqual({ code: 1, isHeld: true });
+      expect(asJson(await run('status', '--url', url, '--json'))).toMatchObject({
+        held: [{ key: 'held\u009B' }],
+        unreadable: [{ key: 'foreign', error: expect.stringContaining('WRONGTYPE') }],
       });
     } finally {
       await server.stop();
