@@ -1,13 +1,11 @@
 import type { Clock, Timer } from '../core/index.js';
+import { setImmediate } from '../core/time/real-timers.js';
 
 interface ScheduledCall {
   /** Time of the clock in milliseconds. */
   readonly dueAt: number;
   readonly callback: () => void;
 }
-
-/** Stored before the fake timers of a test framework may replace it. */
-const originalSetImmediate = setImmediate;
 
 /** Clock that stands still until a test moves it. The lock service and its backend must have the same clock. */
 export class ManualClock implements Clock {
@@ -52,5 +50,5 @@ export class ManualClock implements Clock {
 }
 
 function settlePromises(): Promise<void> {
-  return new Promise((resolve) => void originalSetImmediate(resolve));
+  return new Promise((resolve) => void setImmediate(resolve));
 }
