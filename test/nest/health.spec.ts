@@ -125,7 +125,9 @@ describe('the health of locks', () => {
   });
 
   it('knows a backend by its own name when other tokens stand for it', async () => {
-    abstract class LockPort {}
+    abstract class LockPort {
+      abstract acquire(key: string): Promise<unknown>;
+    }
     const app = await application({
       imports: [DistributedLockModule.forRoot(memory()), TerminusModule, LockHealthModule],
       providers: [

@@ -1,34 +1,25 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
-  type BeforeApplicationShutdown,
   type CanActivate,
   type ExecutionContext,
   Injectable,
-  Logger,
   Module,
   type NestInterceptor,
-  type Provider,
   VersioningType,
 } from '@nestjs/common';
-import { APP_INTERCEPTOR, type AbstractHttpAdapter, NestFactory } from '@nestjs/core';
+import { APP_INTERCEPTOR, NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
-import { DistributedLockModule, getLockServiceToken, Locked, LockKey, LockService } from 'nestjs-distributed-lock';
-import {
-  type InspectedKey,
-  LockInspectorModule,
-  type LockInspectorOptions,
-  type InspectorState,
-} from 'nestjs-distributed-lock/inspector';
-import { withFailureKind } from 'nestjs-distributed-lock/core';
+import { DistributedLockModule, getLockServiceToken, LockService } from 'nestjs-distributed-lock';
+import { type InspectedKey, LockInspectorModule, type LockInspectorOptions } from 'nestjs-distributed-lock/inspector';
 import { memory } from 'nestjs-distributed-lock/memory';
 import { map } from 'rxjs';
 import { eventually } from '../support/eventually.js';
 import { closing, listen, root } from './apps.js';
 import { text } from './http-text.js';
+import { AUTHORIZED, keysOf, open, post } from './inspected-app.js';
 
 @Injectable()
 class Keeper {
@@ -47,65 +38,10 @@ class OnCallGuard implements CanActivate {
   }
 }
 
-@Injectable()
-class Sales {
-  @Locked('sale_:id')
-  async buy(@LockKey('id') _id: number, work: () => Promise<void>): Promise<void> {
-    await work();
-  }
-}
-
 const GUARDED = { guard: OnCallGuard, imports: [KeeperModule] };
-const AUTHORIZED = { headers: { authorization: 'Bearer on-call' } };
-
-async function open(
-  adapter: AbstractHttpAdapter,
-  options: Partial<LockInspectorOptions> = {},
-  providers: Provider[] = [],
-) {
-  const lockModule = DistributedLockModule.forRoot({
-    backends: { default: memory(), ledger: memory() },
-    namespace: 'shop',
-    defaults: { ttlMs: 1_000, waitMs: 20_000 },
-    logger: false,
-  });
-  const metadata = {
-    imports: [lockModule, LockInspectorModule.forRoot({ guard: 'none', ...options })],
-    providers: [Sales, ...providers],
-  };
-  const app = closing(await NestFactory.create(root(metadata), adapter, { logger: false, abortOnError: false }));
-  const url = `${await listen(app)}/locks`;
-  const read = async (search = ''): Promise<InspectorState> => {
-    const response = await fetch(`${url}/state?search=${encodeURIComponent(search)}`, AUTHORIZED);
-    return (await response.json()) as InspectorState;
-  };
-  return { app, url, locks: app.get(LockService), sales: app.get(Sales), read };
-}
 
 function keysWaiting(locks: LockService): number {
   return locks.inspect()[0]?.waitersHere ?? 0;
-}
-
-function keysOf(state: InspectorState, name = 'default'): readonly InspectedKey[] {
-  return state.backends.find((backend) => backend.name === name)?.keys ?? [];
-}
-
-function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<string> {
-  const { origin } = new URL(url);
-  return text(`${url}/evict`, {
-    method: 'POST',
-    body: JSON.stringify(body),
-    headers: { 'content-type': 'application/json', origin, ...AUTHORIZED.headers, ...headers },
-  });
-}
-
-/** Resolves to the status. Unlike `fetch`, sends any `Host`. */
-async function postWithHost(url: string, body: unknown, host: string, origin: string): Promise<number | undefined> {
-  const headers = { host, origin, 'content-type': 'application/json', connection: 'close' };
-  const sent = request(`${url}/evict`, { method: 'POST', headers }).end(JSON.stringify(body));
-  const [response]: IncomingMessage[] = await once(sent, 'response');
-  response?.resume();
-  return response?.statusCode;
 }
 
 describe.each([
@@ -211,16 +147,6 @@ describe.each([
     expect((await read()).troubles.map(({ type }) => type).toSorted()).toEqual(['evicted', 'lost']);
   });
 
-  it('logs a freed key without the control characters of others', async () => {
-    const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
-    const { url, locks, read } = await open(adapter(), { who: () => 'eve\u001B[2J' });
-    await using _held = await locks.acquire('k\u009B');
-    const [{ holder }] = keysOf(await read()) as [InspectedKey];
-    await post(url, { backend: 'default', key: 'k\u009B', owner: holder?.owner });
-    expect(String(warn.mock.calls[0]?.[0])).toMatch(/^default: "k\\u\{9B\}" is taken .* as eve\\u\{1B\}\[2J at /u);
-    warn.mockRestore();
-  });
-
   it('remembers who freed a key, by the request that the guard let in', async () => {
     const who = (request: object): string => String(Reflect.get(Reflect.get(request, 'headers'), 'x-user'));
     const { url, locks, read } = await open(adapter(), { who });
@@ -246,52 +172,6 @@ describe.each([
     const closed = app.close();
     expect((await reader.read()).done).toBe(true);
     await closed;
-  });
-
-  it('lets the application end, although an open page connects again meanwhile', async () => {
-    const answers: number[] = [];
-    let url = '';
-    const reconnecting: BeforeApplicationShutdown = {
-      beforeApplicationShutdown: async () => {
-        const signal = AbortSignal.timeout(2_000);
-        const response = await fetch(`${url}/events`, { signal });
-        answers.push(response.status);
-      },
-    };
-    const opened = await open(adapter(), {}, [{ provide: 'page', useValue: reconnecting }]);
-    url = opened.url;
-    await opened.app.close();
-    expect(answers).toEqual([204]);
-  });
-
-  it('frees a key behind a proxy that names the default port', async () => {
-    const { url, locks, read } = await open(adapter());
-    await using _lock = await locks.acquire('k');
-    const [{ holder }] = keysOf(await read()) as [InspectedKey];
-    const eviction = { backend: 'default', key: 'k', owner: holder?.owner };
-    const behindProxy = (host: string, origin: string) => postWithHost(url, eviction, host, origin);
-    expect(await behindProxy('a.example:80', 'https://a.example')).toBe(403);
-    expect(await behindProxy('a.example:8080', 'http://a.example')).toBe(403);
-    expect(await behindProxy('', 'http://a.example')).toBe(403);
-    expect(await behindProxy('a.example:80', 'http://a.example')).toBe(200);
-  });
-
-  it('goes on after keys that cannot be read, and says so', async () => {
-    const { locks, read } = await open(adapter());
-    const keys = Array.from({ length: 40 }, (_, index) => `k${index + 10}`);
-    const held = await Promise.all(keys.map((key) => locks.acquire(key)));
-    const { store } = locks.backend;
-    const look = store.look?.bind(store);
-    store.look = async (key) => {
-      if (/:k1[01]$/u.test(key)) throw withFailureKind(new Error('WRONGTYPE of another program'), 'value');
-      return (await look?.(key)) ?? {};
-    };
-    const state = await read();
-    const readable = keysOf(state).filter(({ holder }) => holder?.pid === process.pid);
-    expect(readable.map(({ key }) => key)).toEqual(keys.slice(2));
-    expect(keysOf(state)).toHaveLength(40);
-    expect(state.backends[0]?.error).toMatch(/"shop:k10": WRONGTYPE of another program \(1 more key\)$/u);
-    for (const lock of held) await lock.release();
   });
 
   it('is served under a prefix, versions and interceptors that wrap answers', async () => {
