@@ -1,15 +1,12 @@
-import { randomInt } from 'node:crypto';
 import { isExclusive } from '../contract/claim.js';
 import { type HolderMetadata, packHolder } from '../contract/holder.js';
 import type { LeaseState } from '../contract/key-state.js';
 import type { AdoptedLease, LeaseAttempt, PassedLease, RefusedLease } from '../contract/lease-store.js';
-import { pause, systemClock } from '../time/timers.js';
 import {
   withoutExpired,
   applyClaim,
   isHolder,
   type Line,
-  findReadyWaiters,
   createRefusal,
   withNewOwner,
   withRenewal,
@@ -17,9 +14,7 @@ import {
   withoutOwner,
 } from './line.js';
 import type { LineCell, CellReading } from './line-cell.js';
-
-const MAX_ATTEMPTS = 20;
-const MAX_PAUSE_MS = 50;
+import { LineChanges } from './line-changes.js';
 
 /** Time after which a waiter is removed from the line if it does not ask again. */
 const WAITER_TTL_MS = 5_000;
@@ -36,13 +31,6 @@ const DEFAULT_LIMITS: LineLimits = { maxHolders: 1_000, maxWaiters: 500 };
 /** A longer description of a holder is left out, for the same reason. */
 const MAX_DESCRIPTION_BYTES = 200;
 
-/** `token` is that of a new grant. */
-interface LineChange<Result> {
-  readonly result: Result;
-  readonly line: Line;
-  readonly token?: bigint;
-}
-
 /**
  * Leases of keys with several holders. Each key has one line of claims, a value that is changed by compare-and-swap. An
  * exclusive owner joins the line only if the key has one.
@@ -50,11 +38,14 @@ interface LineChange<Result> {
 export class ClaimLeases<Version> {
   /** Exclusive owners whose claims may be in a line. */
   readonly #exclusiveOwners = new Set<string>();
+  readonly #changes: LineChanges<Version>;
 
   constructor(
     private readonly cell: LineCell<Version>,
     private readonly limits = DEFAULT_LIMITS,
-  ) {}
+  ) {
+    this.#changes = new LineChanges(cell);
+  }
 
   /** Returns whether the owner's lease is in a line. */
   has(owner: string): boolean {
@@ -76,29 +67,33 @@ export class ClaimLeases<Version> {
   ): Promise<LeaseAttempt> {
     if (isExclusive(owner)) this.#exclusiveOwners.add(owner);
     const description = describe(metadata);
-    const attempt = await this.#changeLine<LeaseAttempt>(key, true, ({ line, now, aheadMs = 0, nextToken, lease }) => {
-      if (lease && lease.owner !== owner) return { line, result: createLeaseRefusal(lease) };
-      const isInLine = line.some((entry) => entry.owner === owner);
-      const holderCount = line.filter(({ token }) => token !== undefined).length;
-      const mayEnter = mayWait && (isInLine || line.length - holderCount < this.limits.maxWaiters);
-      const claimResult = applyClaim(
-        line,
-        { owner, until: now + aheadMs + ttlMs, description },
-        mayEnter ? now + aheadMs + WAITER_TTL_MS : undefined,
-        nextToken,
-      );
-      if (claimResult.granted && !isInLine && holderCount >= this.limits.maxHolders)
-        return { line, result: createRefusal(line, owner, now) };
-      if (claimResult.granted) {
-        const { token } = claimResult.granted;
-        const result = { acquired: true, fencingToken: token } as const;
-        return { line: claimResult.line, result, ...(token === nextToken ? { token } : {}) };
-      }
-      const refusal = createRefusal(claimResult.line, owner, now);
-      const retryAfterMs = Math.min(refusal.retryAfterMs ?? MAX_RETRY_MS, MAX_RETRY_MS);
-      const result = { ...refusal, retryAfterMs, staysInLine: mayWait };
-      return { line: wasUpdatedLately(line, owner, now + aheadMs) ? line : claimResult.line, result };
-    });
+    const attempt = await this.#changes.change<LeaseAttempt>(
+      key,
+      true,
+      ({ line, now, aheadMs = 0, nextToken, lease }) => {
+        if (lease && lease.owner !== owner) return { line, result: createLeaseRefusal(lease) };
+        const isInLine = line.some((entry) => entry.owner === owner);
+        const holderCount = line.filter(({ token }) => token !== undefined).length;
+        const mayEnter = mayWait && (isInLine || line.length - holderCount < this.limits.maxWaiters);
+        const claimResult = applyClaim(
+          line,
+          { owner, until: now + aheadMs + ttlMs, description },
+          mayEnter ? now + aheadMs + WAITER_TTL_MS : undefined,
+          nextToken,
+        );
+        if (claimResult.granted && !isInLine && holderCount >= this.limits.maxHolders)
+          return { line, result: createRefusal(line, owner, now) };
+        if (claimResult.granted) {
+          const { token } = claimResult.granted;
+          const result = { acquired: true, fencingToken: token } as const;
+          return { line: claimResult.line, result, ...(token === nextToken ? { token } : {}) };
+        }
+        const refusal = createRefusal(claimResult.line, owner, now);
+        const retryAfterMs = Math.min(refusal.retryAfterMs ?? MAX_RETRY_MS, MAX_RETRY_MS);
+        const result = { ...refusal, retryAfterMs, staysInLine: mayWait };
+        return { line: wasUpdatedLately(line, owner, now + aheadMs) ? line : claimResult.line, result };
+      },
+    );
     if (!attempt.acquired && attempt.staysInLine !== true) this.#exclusiveOwners.delete(owner);
     return attempt;
   }
@@ -108,7 +103,7 @@ export class ClaimLeases<Version> {
     const { owner, ttlMs, metadata } = adopted;
     const description = describe(metadata);
     if (isExclusive(owner)) this.#exclusiveOwners.add(owner);
-    const isAdopted = await this.#changeLine(key, false, ({ line, now, aheadMs = 0, lease, waiters = [] }) => {
+    const isAdopted = await this.#changes.change(key, false, ({ line, now, aheadMs = 0, lease, waiters = [] }) => {
       const newEntry = { owner, until: now + aheadMs + ttlMs, description };
       if (lease?.owner === passed.owner)
         return { line: [{ ...newEntry, token: passed.fencingToken }, ...waiters], result: true };
@@ -121,14 +116,14 @@ export class ClaimLeases<Version> {
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    return this.#changeLine(key, false, ({ line, now, aheadMs = 0 }) => {
+    return this.#changes.change(key, false, ({ line, now, aheadMs = 0 }) => {
       const renewedLine = withRenewal(line, owner, now + aheadMs + ttlMs);
       return { line: renewedLine ?? line, result: renewedLine !== undefined };
     });
   }
 
   async release(key: string, owner: string): Promise<boolean> {
-    const wasHeld = await this.#changeLine(key, false, ({ line }) => ({
+    const wasHeld = await this.#changes.change(key, false, ({ line }) => ({
       line: withoutOwner(line, owner),
       result: isHolder(line, owner),
     }));
@@ -145,22 +140,6 @@ export class ClaimLeases<Version> {
   async look(key: string): Promise<LeaseState | undefined> {
     const { line, now } = await this.cell.read(key, false);
     return line.length > 0 ? describeLine(withoutExpired(line, now), now) : undefined;
-  }
-
-  async #changeLine<Result>(
-    key: string,
-    mayNeedToken: boolean,
-    computeChange: (reading: CellReading<Version>) => LineChange<Result>,
-  ): Promise<Result> {
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      const cellReading = await this.cell.read(key, mayNeedToken);
-      const unexpiredReading = { ...cellReading, line: withoutExpired(cellReading.line, cellReading.now) };
-      const { line, token, result } = computeChange(unexpiredReading);
-      if (line === unexpiredReading.line) return result;
-      if (await this.cell.swap(key, cellReading.version, { line, token, ready: findReadyWaiters(line) })) return result;
-      await pause(systemClock, randomInt(Math.min(2 ** attempt + 1, MAX_PAUSE_MS)));
-    }
-    throw new Error(`others changed the line of the key ${MAX_ATTEMPTS} times meanwhile`);
   }
 }
 

@@ -11,6 +11,8 @@ export interface CellReading<Version> {
   readonly aheadMs?: number;
   /** Token for a new grant, greater than all earlier tokens of the key. */
   readonly nextToken: bigint;
+  /** Whether one change may give the tokens after `nextToken` as well. @default false */
+  readonly allowsSeveralTokens?: boolean;
   /**
    * Lease of an exclusive owner that found the key free. The store keeps it as a plain lease, so that it is not in
    * `line`.

@@ -15,17 +15,24 @@ export class ContendedCell implements LineCell<Line> {
     private readonly random: Random,
     /** How many of all requests are lost. */
     private readonly lost: number,
+    private readonly allowsSeveralTokens = true,
   ) {}
 
   read(): Promise<CellReading<Line>> {
-    return this.#request(() => ({ line: this.line, now: NOW, nextToken: this.lastToken + 1n, version: this.line }));
+    return this.#request(() => {
+      const { line, allowsSeveralTokens } = this;
+      // A counter that each reading raises, or the last token of the value.
+      if (!allowsSeveralTokens) this.lastToken += 1n;
+      const nextToken = allowsSeveralTokens ? this.lastToken + 1n : this.lastToken;
+      return { line, now: NOW, nextToken, allowsSeveralTokens, version: line };
+    });
   }
 
   swap(_key: string, place: Line, { line, token }: CellUpdate): Promise<boolean> {
     return this.#request(() => {
       if (place !== this.line) return false;
       this.line = line;
-      this.lastToken = token ?? this.lastToken;
+      if (this.allowsSeveralTokens) this.lastToken = token ?? this.lastToken;
       return true;
     });
   }

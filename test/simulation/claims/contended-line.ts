@@ -13,14 +13,16 @@ const KEYS = [['', '~s'], ['', '~1-2', '~2-2'], ['~1-3', '~2-3'], ['']];
 /** Returns the first mistake where several processes change one line at once, and ask again after each failure. */
 export async function wrongUnderContention({ ClaimLeases }: Pick<typeof Core, 'ClaimLeases'>, seed: number) {
   const random = new Random(seed + 1);
-  const cell = new ContendedCell(random, random.oneOf([0, 0.1, 0.3]));
+  const cell = new ContendedCell(random, random.oneOf([0, 0.1, 0.3]), random.chance(0.5));
   const kinds = random.oneOf(KEYS);
   const believers = new Believers();
   const visits = Array.from({ length: 3 }, async (_, client) => {
     const leases = new ClaimLeases(cell);
-    for (const visit of [1, 2]) {
-      await new Visit(leases, `${client}.${visit}${random.oneOf(kinds)}`, believers).make();
-    }
+    const visit = (number: number): Promise<void> =>
+      new Visit(leases, `${client}.${number}${random.oneOf(kinds)}`, believers).make();
+    // The first one is asked for at once, the next ones together.
+    await Promise.all([visit(1), visit(2), visit(3)]);
+    await visit(4);
   });
   await cell.serve(Promise.all(visits));
   if (cell.line.length > 0) believers.wrong.push(`left in line: ${cell.line.map(({ owner }) => owner).join()}`);

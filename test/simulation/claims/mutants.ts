@@ -90,7 +90,7 @@ export const OF_THE_NODES: readonly Mutant[] = [
 export const OF_THE_LEASES: readonly Mutant[] = [
   {
     mistake: 'does not say who may get in',
-    file: 'line/claim-leases.ts',
+    file: 'line/line-changes.ts',
     from: 'ready: findReadyWaiters(line) }',
     to: 'ready: [] }',
   },
@@ -108,7 +108,7 @@ export const OF_THE_LEASES: readonly Mutant[] = [
   },
   {
     mistake: 'renews a lease that has ended',
-    file: 'line/claim-leases.ts',
+    file: 'line/line-changes.ts',
     from: 'line: withoutExpired(cellReading.line, cellReading.now) }',
     to: 'line: cellReading.line }',
   },
@@ -152,9 +152,27 @@ export const OF_JOINED_READERS: readonly Mutant[] = [
 export const OF_CONTENTION: readonly Mutant[] = [
   {
     mistake: 'takes a swap for done that was refused',
-    file: 'line/claim-leases.ts',
-    from: 'if (await this.cell.swap(key, cellReading.version, { line, token, ready: findReadyWaiters(line) })) return result;',
-    to: 'await this.cell.swap(key, cellReading.version, { line, token, ready: findReadyWaiters(line) });\n      return result;',
+    file: 'line/line-changes.ts',
+    from: '(await this.cell.swap(key, cellReading.version, nextLine))) {',
+    to: '(await this.cell.swap(key, cellReading.version, nextLine)) !== undefined) {',
+  },
+  {
+    mistake: 'gives one token to two who ask together',
+    file: 'line/line-changes.ts',
+    from: '[token, nextToken] = [change.token, change.token + 1n]',
+    to: 'token = change.token',
+  },
+  {
+    mistake: 'gives tokens that nobody has reserved',
+    file: 'line/line-changes.ts',
+    from: 'if (isTokenMissing) break;',
+    to: '',
+  },
+  {
+    mistake: 'forgets the changes before when several come together',
+    file: 'line/line-changes.ts',
+    from: 'line = change.line;',
+    to: 'line = change.line === line ? line : change.line.slice(-1);',
   },
   {
     mistake: 'stands in line once more after a lost answer',

@@ -25,7 +25,7 @@ export class ClaimCell implements LineCell<ClaimReading> {
     const { row, nowUs } = reading;
     const now = Number(nowUs / 1_000n);
     const nextToken = row && row.token >= nowUs ? row.token + 1n : nowUs;
-    const emptyReading = { line: [], now, nextToken, version: reading };
+    const emptyReading = { line: [], now, nextToken, allowsSeveralTokens: true, version: reading };
     if (!row) return emptyReading;
     const { owner, metadata, leftMs } = row;
     if (owner !== null && owner !== CLAIMS_OWNER && leftMs > 0 && isExclusive(owner)) {
