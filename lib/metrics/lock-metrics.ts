@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, register as globalRegister, type Registry } from 'prom-client';
+import { type Aggregator, Counter, Gauge, Histogram, register as globalRegister, type Registry } from 'prom-client';
 import type { LockObserver, LockService } from '../core/index.js';
 import { TemplateLabels } from './template-labels.js';
 
@@ -86,8 +86,8 @@ export class LockMetrics {
     this.#losses = createCounter('losses', 'Locks that were lost before their work was done', [...LABELS, 'reason']);
     this.#lateRenewals = createCounter('late_renewals', 'Renewals that failed or were late', LABELS);
     this.#failures = createCounter('backend_failures', 'Requests that failed', ['backend', 'operation']);
-    const createGauge = (name: string, help: string, collect: (this: Gauge) => void) =>
-      new Gauge({ name: prefix + name, help, labelNames: LABELS, registers, collect });
+    const createGauge = (name: string, help: string, collect: (this: Gauge) => void, aggregator: Aggregator = 'sum') =>
+      new Gauge({ name: prefix + name, help, labelNames: LABELS, registers, collect, aggregator });
     const observedServices = this.#observedServices;
     createGauge('waiting', 'Callers who wait now', function () {
       this.reset();
@@ -99,13 +99,10 @@ export class LockMetrics {
       for (const { service, labelsOf } of observedServices.values())
         for (const { key } of service.inspect()) this.inc(labelsOf(key));
     });
-    new Gauge({
-      name: `${prefix}backend_up`,
-      help: '1: the backend answers; 0: it does not, or was not asked yet',
-      labelNames: ['backend'],
-      registers,
-      aggregator: 'min',
-      collect() {
+    createGauge(
+      'backend_up',
+      '1: the backend answers; 0: it does not, or was not asked yet',
+      function () {
         this.reset();
         const silentBackends = new Set<string>();
         for (const { service, backend } of observedServices.values()) {
@@ -113,7 +110,8 @@ export class LockMetrics {
           this.set({ backend }, silentBackends.has(backend) ? 0 : 1);
         }
       },
-    });
+      'min',
+    );
   }
 
   /**
