@@ -23,7 +23,7 @@ interface PendingChange<Version> {
 
 /**
  * Changes lines of claims by compare-and-swap. Changes of one key that come while another one is under way are made
- * together: one by one, they would undo each other's readings, and most would fail.
+ * together. One by one, they would undo each other's readings, and most would fail.
  */
 export class LineChanges<Version> {
   /** Changes that wait for the one that is under way. A key without an entry has none under way. */
