@@ -1,7 +1,7 @@
 import { errorText } from '../core/index.js';
 import { getFirstWordName } from '../nest/locked/key-template-names.js';
 
-/** Maximum number of labels beside those of known templates. Prometheus keeps a series for each value of a label. */
+/** Maximum number of labels beside those of known templates. Prometheus keeps a series for each, and tracers a list of names. */
 const MAX_TEMPLATES = 200;
 const OTHERS_LABEL = '(others)';
 
@@ -14,7 +14,7 @@ export class TemplateLabels {
     private readonly knownTemplates: ReadonlySet<string> = new Set(),
   ) {}
 
-  /** A key whose template fails is one of the others: the application's mistake must not hide all metrics. */
+  /** A key whose template fails is one of the others: the application's mistake must hide no metrics and no spans. */
   labelFor(key: string): string {
     const template = this.#findTemplate(key);
     if (template === undefined) return OTHERS_LABEL;
@@ -28,7 +28,7 @@ export class TemplateLabels {
     try {
       return this.templateOf(key);
     } catch (error) {
-      if (!this.#hasWarned) process.emitWarning(`templateOf of the lock metrics threw: ${errorText(error)}`);
+      if (!this.#hasWarned) process.emitWarning(`templateOf of locks threw: ${errorText(error)}`);
       this.#hasWarned = true;
       return undefined;
     }

@@ -18,7 +18,7 @@ import {
   type TracedCall,
   type TracedHold,
 } from '../core/index.js';
-import { getFirstWordName } from '../nest/locked/key-template-names.js';
+import { TemplateLabels } from '../metrics/template-labels.js';
 
 /** Context key of the `hold` spans of all locks that the current work runs under. */
 const HOLD_SPANS = createContextKey('nestjs-distributed-lock: holds');
@@ -28,6 +28,8 @@ export interface LockSpansOptions {
   readonly tracerProvider?: TracerProvider;
   /** Function that returns a template for a key, for the names of spans. @default the first word, and `*` for the rest */
   readonly templateOf?: (key: string) => string;
+  /** Templates that always have names of their own. Only the first 200 other templates have one. @default none */
+  readonly templates?: ReadonlySet<string>;
 }
 
 /**
@@ -38,13 +40,13 @@ export interface LockSpansOptions {
 export class LockSpans implements LockObserver {
   readonly tracer: LockTracer;
   readonly #tracer: Tracer;
-  readonly #templateOf: (key: string) => string;
+  readonly #templateLabels: TemplateLabels;
   /** Spans of the callers that hold a lock, by the id of the lock. */
   readonly #holdSpans = new Map<string, Map<TracedHold, Span>>();
 
-  constructor({ tracerProvider, templateOf }: LockSpansOptions = {}) {
+  constructor({ tracerProvider, templateOf, templates }: LockSpansOptions = {}) {
     this.#tracer = (tracerProvider ?? trace).getTracer('nestjs-distributed-lock');
-    this.#templateOf = templateOf ?? getFirstWordName;
+    this.#templateLabels = new TemplateLabels(templateOf, templates);
     this.tracer = {
       begin: (call) => this.#startAcquireSpan(call),
       enter: (hold) => this.#startHoldSpan(hold),
@@ -74,7 +76,7 @@ export class LockSpans implements LockObserver {
 
   #startAcquireSpan({ key, backend, waitMs }: TracedCall): CallTrace {
     const attributes: Attributes = { 'distributed_lock.key': key, 'distributed_lock.backend': backend };
-    const span = this.#tracer.startSpan(`acquire ${this.#templateOf(key)}`, { attributes });
+    const span = this.#tracer.startSpan(`acquire ${this.#templateLabels.labelFor(key)}`, { attributes });
     return {
       granted: (hold) => {
         span.setAttributes({ ...getHoldAttributes(hold), 'distributed_lock.acquired': true }).end();
@@ -94,7 +96,9 @@ export class LockSpans implements LockObserver {
 
   #startHoldSpan(hold: TracedHold): void {
     const id = getHoldId(hold);
-    const span = this.#tracer.startSpan(`hold ${this.#templateOf(hold.key)}`, { attributes: getHoldAttributes(hold) });
+    const span = this.#tracer.startSpan(`hold ${this.#templateLabels.labelFor(hold.key)}`, {
+      attributes: getHoldAttributes(hold),
+    });
     const callerSpans = this.#holdSpans.get(id) ?? new Map<TracedHold, Span>();
     this.#holdSpans.set(id, callerSpans.set(hold, span));
   }

@@ -58,7 +58,7 @@ describe('the label of a key in metrics', () => {
     await using _lock = await locks.acquire('user:bob');
     await expect(register.metrics()).resolves.toContain('distributed_lock_held{');
     await expect(labels()).resolves.toEqual(['(others)']);
-    expect(warn.mock.calls.map(String)).toEqual(['templateOf of the lock metrics threw: no label for 10 characters']);
+    expect(warn.mock.calls.map(String)).toEqual(['templateOf of locks threw: no label for 10 characters']);
     warn.mockRestore();
   });
 });
