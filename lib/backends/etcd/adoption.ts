@@ -1,3 +1,4 @@
+import { EtcdError } from './error.js';
 import { readHolderEntry } from './readings.js';
 import type { QueueEntryContext } from './queue-entry.js';
 import { type EtcdSession, revokeInBackground } from './session.js';
@@ -55,7 +56,16 @@ export async function undoAdoption(
 ): Promise<void> {
   const { client, names } = context;
   const { lease } = session;
-  const { revision } = await client.transact({ steps: [{ put: names.sessionName(lease), value: '', lease }] });
+  const steps = [{ put: names.sessionName(lease), value: '', lease }];
+  const revision = await client.transact({ steps }).then(
+    (outcome) => outcome.revision,
+    (error: unknown) => {
+      if (!(error instanceof EtcdError && error.code === 'NOT_FOUND')) throw error;
+      session.end();
+    },
+  );
+  // The entry has ended with the lease of the session, and a late request can no longer put it there.
+  if (revision === undefined) return;
   session.noteOwnKeyRevision(revision);
   const entry = await readHolderEntry(context, key, owner);
   if (!entry) return;

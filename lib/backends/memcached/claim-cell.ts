@@ -7,7 +7,7 @@ import {
   unpackLine,
 } from '../../core/index.js';
 import type { StoredItem } from './dialect.js';
-import { type ItemNames, itemNames } from './item-names.js';
+import { itemNames } from './item-names.js';
 import { readHolderAndLeftMs } from './lease-value.js';
 import type { MemcachedServers } from './servers.js';
 import type { VerifiedConnection } from './verified-connection.js';
@@ -20,6 +20,7 @@ interface ItemVersion {
 
 /** Prefix of an item that is a line of claims. No owner begins with it, so every other request finds the key held. */
 const LINE_PREFIX = '|';
+const EMPTY_LINE = LINE_PREFIX + packLine([]);
 
 export function isClaimLine(value: string): boolean {
   return value.startsWith(LINE_PREFIX);
@@ -64,30 +65,15 @@ export class ClaimCell implements LineCell<ItemVersion> {
       const { nowMs } = clock.boundsAt(systemClock.now());
       const leftMs = Math.max(...line.map(({ until }) => until)) - nowMs;
       const exptime = clock.exptimeAfter(leftMs, systemClock.now());
-      if (item === null) return addLine(connection, names, { value, exptime }, token);
+      if (item === null) {
+        // A token of this reading may be too small: the key may have been granted and released since. The next reading has a
+        // cas unique that shows such a grant.
+        const firstValue = token === undefined ? value : EMPTY_LINE;
+        const { item: addedItem } = await dialect.addItem(names.lease, firstValue, exptime);
+        return token === undefined && addedItem?.value === value;
+      }
       // The value counts, because it comes from the only reply that repeats its request.
       return (await dialect.replaceAndGetItem({ names, value, exptime }, item.cas))?.value === value;
     });
   }
-}
-
-/**
- * Adds a line for a key that had no item. The key may have been granted and released since it was read, which raised the
- * counter. The token of the new grant is then too small, and the line is deleted again.
- */
-async function addLine(
-  { dialect, clock }: VerifiedConnection,
-  names: ItemNames,
-  { value, exptime }: { readonly value: string; readonly exptime: number },
-  token: bigint | undefined,
-): Promise<boolean> {
-  const firstToken = clock.microsecondsAt(systemClock.now());
-  const [{ item }, nextToken] = await Promise.all([
-    dialect.addItem(names.lease, value, exptime),
-    token === undefined ? undefined : dialect.incrementCounter(names, firstToken),
-  ]);
-  if (item?.value !== value) return false;
-  if (token === undefined || nextToken === token + 1n) return true;
-  await dialect.deleteItem(names.lease, item.cas);
-  return false;
 }

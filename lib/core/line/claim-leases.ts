@@ -73,25 +73,24 @@ export class ClaimLeases<Version> {
       ({ line, now, aheadMs = 0, nextToken, lease }) => {
         if (lease && lease.owner !== owner) return { line, result: createLeaseRefusal(lease) };
         const isInLine = line.some((entry) => entry.owner === owner);
-        const holderCount = line.filter(({ token }) => token !== undefined).length;
-        const mayEnter = mayWait && (isInLine || line.length - holderCount < this.limits.maxWaiters);
+        const room = roomIn(line, this.limits);
+        const mayEnter = mayWait && (isInLine || room.forWaiter);
         const claimResult = applyClaim(
           line,
           { owner, until: now + aheadMs + ttlMs, description },
           mayEnter ? now + aheadMs + WAITER_TTL_MS : undefined,
           nextToken,
         );
-        if (claimResult.granted && !isInLine && holderCount >= this.limits.maxHolders)
-          return { line, result: createRefusal(line, owner, now) };
-        if (claimResult.granted) {
+        if (claimResult.granted && (isInLine || room.forHolder)) {
           const { token } = claimResult.granted;
           const result = { acquired: true, fencingToken: token } as const;
           return { line: claimResult.line, result, ...(token === nextToken ? { token } : {}) };
         }
-        const refusal = createRefusal(claimResult.line, owner, now);
+        const newLine = claimResult.granted || wasUpdatedLately(line, owner, now + aheadMs) ? line : claimResult.line;
+        const refusal = createRefusal(newLine, owner, now);
         const retryAfterMs = Math.min(refusal.retryAfterMs ?? MAX_RETRY_MS, MAX_RETRY_MS);
-        const result = { ...refusal, retryAfterMs, staysInLine: mayWait };
-        return { line: wasUpdatedLately(line, owner, now + aheadMs) ? line : claimResult.line, result };
+        // Also for an owner without room in the line: it must not wait elsewhere on the server.
+        return { line: newLine, result: { ...refusal, retryAfterMs, staysInLine: mayWait } };
       },
     );
     if (!attempt.acquired && attempt.staysInLine !== true) this.#exclusiveOwners.delete(owner);
@@ -146,6 +145,16 @@ export class ClaimLeases<Version> {
 function describe(metadata: HolderMetadata): string {
   const description = packHolder(metadata);
   return Buffer.byteLength(description) > MAX_DESCRIPTION_BYTES ? '' : description;
+}
+
+/** Returns whether another holder or waiter may be added. A waiter may become a holder, whatever room there is then. */
+function roomIn(line: Line, { maxHolders, maxWaiters }: LineLimits): { forHolder: boolean; forWaiter: boolean } {
+  const holderCount = line.filter(({ token }) => token !== undefined).length;
+  const isFull = line.length >= maxHolders + maxWaiters;
+  return {
+    forHolder: !isFull && holderCount < maxHolders,
+    forWaiter: !isFull && line.length - holderCount < maxWaiters,
+  };
 }
 
 function wasUpdatedLately(line: Line, owner: string, now: number): boolean {

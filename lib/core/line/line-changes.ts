@@ -5,6 +5,8 @@ import type { CellReading, LineCell } from './line-cell.js';
 
 const MAX_ATTEMPTS = 20;
 const MAX_PAUSE_MS = 50;
+/** Limit for the time between a reading and its swap, in which other processes may swap first. */
+const MAX_ACQUISITIONS_AT_ONCE = 100;
 
 /** `token` is that of a new grant. */
 export interface LineChange<Result> {
@@ -21,13 +23,27 @@ interface PendingChange<Version> {
   readonly reject: (error: unknown) => void;
 }
 
+/** Changes of a key that wait for those that are under way. Renewals and releases are made before acquisitions. */
+class PendingChanges<Version> {
+  readonly acquisitions: PendingChange<Version>[] = [];
+  readonly otherChanges: PendingChange<Version>[] = [];
+
+  get isEmpty(): boolean {
+    return this.acquisitions.length + this.otherChanges.length === 0;
+  }
+
+  add(change: PendingChange<Version>): void {
+    (change.mayNeedToken ? this.acquisitions : this.otherChanges).push(change);
+  }
+}
+
 /**
  * Changes lines of claims by compare-and-swap. Changes of one key that come while another one is under way are made
  * together. One by one, they would undo each other's readings, and most would fail.
  */
 export class LineChanges<Version> {
-  /** Changes that wait for the one that is under way. A key without an entry has none under way. */
-  readonly #pendingByKey = new Map<string, PendingChange<Version>[]>();
+  /** A key without an entry has no change under way. */
+  readonly #pendingByKey = new Map<string, PendingChanges<Version>>();
 
   constructor(private readonly cell: LineCell<Version>) {}
 
@@ -42,45 +58,43 @@ export class LineChanges<Version> {
         return { ...lineAndToken, result: () => resolve(result) };
       };
       const pendingChanges = this.#pendingByKey.get(key);
-      const pendingChange = { mayNeedToken, compute, reject };
-      if (pendingChanges) pendingChanges.push(pendingChange);
-      else void this.#makeChanges(key, [pendingChange]);
+      const newChange = { mayNeedToken, compute, reject };
+      if (pendingChanges) pendingChanges.add(newChange);
+      else void this.#makeChanges(key, newChange);
     });
   }
 
-  async #makeChanges(key: string, pendingChanges: PendingChange<Version>[]): Promise<void> {
+  async #makeChanges(key: string, firstChange: PendingChange<Version>): Promise<void> {
+    const pendingChanges = new PendingChanges<Version>();
+    pendingChanges.add(firstChange);
     this.#pendingByKey.set(key, pendingChanges);
-    while (pendingChanges.length > 0) {
-      const batch = pendingChanges.splice(0);
-      try {
-        const remainingChanges = await this.#makeTogether(key, batch);
-        pendingChanges.unshift(...remainingChanges);
-      } catch (error) {
-        for (const { reject } of batch) reject(error);
-      }
-    }
+    while (!pendingChanges.isEmpty) await this.#makeTogether(key, pendingChanges);
     this.#pendingByKey.delete(key);
   }
 
-  /** Makes changes in their order, and tells their callers. Returns those that need a token of a later reading. */
-  async #makeTogether(
-    key: string,
-    changes: readonly PendingChange<Version>[],
-  ): Promise<readonly PendingChange<Version>[]> {
-    const mayNeedToken = changes.some((change) => change.mayNeedToken);
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-      const cellReading = await this.cell.read(key, mayNeedToken);
-      const unexpiredReading = { ...cellReading, line: withoutExpired(cellReading.line, cellReading.now) };
-      const { line, token, results } = computeTogether(unexpiredReading, changes);
-      const isUnchanged = line === unexpiredReading.line;
-      const nextLine = { line, token, ready: findReadyWaiters(line) };
-      if (isUnchanged || (await this.cell.swap(key, cellReading.version, nextLine))) {
-        for (const tellResult of results) tellResult();
-        return changes.slice(results.length);
+  /** Makes pending changes, and tells their callers. Those that need a token of a later reading stay pending. */
+  async #makeTogether(key: string, { acquisitions, otherChanges }: PendingChanges<Version>): Promise<void> {
+    const newAcquisitions = acquisitions.splice(0, MAX_ACQUISITIONS_AT_ONCE);
+    let changes = newAcquisitions;
+    try {
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+        changes = [...otherChanges.splice(0), ...changes];
+        const cellReading = await this.cell.read(key, newAcquisitions.length > 0);
+        const unexpiredReading = { ...cellReading, line: withoutExpired(cellReading.line, cellReading.now) };
+        const { line, token, results } = computeTogether(unexpiredReading, changes);
+        const isUnchanged = line === unexpiredReading.line;
+        const nextLine = { line, token, ready: findReadyWaiters(line) };
+        if (isUnchanged || (await this.cell.swap(key, cellReading.version, nextLine))) {
+          acquisitions.unshift(...changes.slice(results.length));
+          for (const tellResult of results) tellResult();
+          return;
+        }
+        await pause(systemClock, randomInt(Math.min(2 ** attempt + 1, MAX_PAUSE_MS)));
       }
-      await pause(systemClock, randomInt(Math.min(2 ** attempt + 1, MAX_PAUSE_MS)));
+      throw new Error(`others changed the line of the key ${MAX_ATTEMPTS} times meanwhile`);
+    } catch (error) {
+      for (const { reject } of changes) reject(error);
     }
-    throw new Error(`others changed the line of the key ${MAX_ATTEMPTS} times meanwhile`);
   }
 }
 
