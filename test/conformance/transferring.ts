@@ -137,6 +137,15 @@ export function transferring({ harness, it, revoking }: Suite): void {
     await adopted.release();
   });
 
+  it('outlives the service that passed it on, which ends as it should', async (contract) => {
+    const [ours, theirs] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    const ticket = await (await ours.acquire(key, LONG)).transfer(WITHIN);
+    await ours.close();
+    await expect(theirs.tryAcquire(key)).resolves.toBeNull();
+    await (await theirs.adopt(ticket, LONG)).release();
+  });
+
   if (harness.connection) {
     const { connection } = harness;
     it('outlives the process that passed it on', async (contract) => {

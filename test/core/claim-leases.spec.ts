@@ -45,6 +45,34 @@ describe('leases in a line', () => {
     expect(await ask(leases, 'reader 9~s')).toBe(true);
   });
 
+  it('make a line of a bounded length, also when waiters become holders', async () => {
+    const cell = new Cell();
+    const leases = new ClaimLeases(cell, LIMITS);
+    for (const owner of ['a~s', 'b~s', 'writer', 'c~s']) await ask(leases, owner);
+    await leases.release('k', 'writer');
+    await ask(leases, 'c~s');
+    for (const owner of ['another writer', 'd~s', 'e~s']) await ask(leases, owner);
+    expect(cell.line).toHaveLength(LIMITS.maxHolders + LIMITS.maxWaiters);
+  });
+
+  it('are renewed before others are granted, however many ask at once', async () => {
+    const cell = new Cell();
+    const leases = new ClaimLeases(cell, { maxHolders: 100, maxWaiters: 2 });
+    await ask(leases, 'holder~s');
+    let readings = 0;
+    const read = cell.read.bind(cell);
+    cell.read = () => {
+      readings += 1;
+      return read();
+    };
+    const asking = Array.from({ length: 20 }, (_, i) => ask(leases, `reader ${i}~s`));
+    const readingsAtRenewal = leases.renew('k', 'holder~s', 60_000).then(() => readings);
+    // The first one was asked for already, and each reading has one token.
+    expect(await readingsAtRenewal).toBe(2);
+    await Promise.all(asking);
+    expect(readings).toBe(20);
+  });
+
   it('keep the place of a waiter for those whose clock may be ahead', async () => {
     const cell = new Cell();
     const leases = new ClaimLeases(cell, LIMITS);
