@@ -1,4 +1,4 @@
-import { EtcdError } from './error.js';
+import { isDatabaseFull } from './error.js';
 import { readHolderEntry } from './readings.js';
 import type { QueueEntryContext } from './queue-entry.js';
 import { type EtcdSession, revokeInBackground } from './session.js';
@@ -54,19 +54,17 @@ export async function undoAdoption(
   key: string,
   owner: string,
 ): Promise<void> {
-  const { client, names } = context;
-  const { lease } = session;
-  const steps = [{ put: names.sessionName(lease), value: '', lease }];
-  const revision = await client.transact({ steps }).then(
-    (outcome) => outcome.revision,
-    (error: unknown) => {
-      if (!(error instanceof EtcdError && error.code === 'NOT_FOUND')) throw error;
-      session.end();
-    },
-  );
-  // The entry has ended with the lease of the session, and a late request can no longer put it there.
-  if (revision === undefined) return;
-  session.noteOwnKeyRevision(revision);
+  const { client } = context;
+  try {
+    const { revision } = await client.transact({ steps: [session.ownKeyStep] });
+    session.noteOwnKeyRevision(revision);
+  } catch (error) {
+    session.endIfLeaseMissing(error);
+    // The entry has ended with the lease of the session, and a late request can no longer put it there.
+    if (session.endSignal.aborted) return;
+    // A full server writes no entry any more, so a deletion alone is enough.
+    if (!isDatabaseFull(error)) throw error;
+  }
   const entry = await readHolderEntry(context, key, owner);
   if (!entry) return;
   const { key: name, modRevision } = entry;

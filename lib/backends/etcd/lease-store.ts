@@ -103,7 +103,7 @@ export class EtcdLeaseStore implements LeaseStore {
       return { acquired: true, fencingToken: passed.fencingToken, ttlMs, sentAt, revoked };
     } catch (error) {
       this.#adoptersInDoubt.set(owner, session);
-      if (error instanceof EtcdError && error.code === 'NOT_FOUND') session.end();
+      session.endIfLeaseMissing(error);
       throw error;
     }
   }

@@ -1,7 +1,7 @@
 import { AbortListener, type LeaseAttempt, unpackHolder } from '../../core/index.js';
 import type { DeletionWatch } from './deletion-watch.js';
 import type { EtcdClient } from './transport/client.js';
-import { EtcdError, isDatabaseFull, isRefusal } from './error.js';
+import { isDatabaseFull, isRefusal } from './error.js';
 import { toFencingToken } from './fencing-token.js';
 import { type EtcdSession, grantLease, revokeInBackground } from './session.js';
 import type { EtcdLockNames } from './lock-names.js';
@@ -69,16 +69,17 @@ export abstract class QueueEntry {
    */
   async passOn(ttlMs: number): Promise<boolean> {
     const { name: key, value, createRevision, session } = this;
-    const { client, names } = this.context;
+    const { client } = this.context;
     if (createRevision === undefined) return false;
     const { lease } = await grantLease(client, ttlMs);
-    const putSessionKey = { put: names.sessionName(session.lease), value: '', lease: session.lease };
-    const steps = [{ put: key, value, lease }, ...(this.#isCreationInDoubt ? [putSessionKey] : [])];
+    const steps = [{ put: key, value, lease }, ...(this.#isCreationInDoubt ? [session.ownKeyStep] : [])];
     this.#leaseInDoubt = lease;
     const { succeeded, revision } = await client.transact({ when: [{ key, createRevision }], steps });
     this.#leaseInDoubt = undefined;
-    if (!succeeded) revokeInBackground(client, lease);
-    if (!succeeded) return false;
+    if (!succeeded) {
+      revokeInBackground(client, lease);
+      return false;
+    }
     if (this.#isCreationInDoubt) session.noteOwnKeyRevision(revision);
     session.retireName(key);
     return true;
@@ -132,7 +133,7 @@ export abstract class QueueEntry {
       return await this.context.client.transact(request);
     } catch (error) {
       if (!isRefusal(error)) this.#isCreationInDoubt = true;
-      this.#endSessionIfLeaseMissing(error);
+      this.session.endIfLeaseMissing(error);
       throw error;
     }
   }
@@ -147,25 +148,19 @@ export abstract class QueueEntry {
   }
 
   async #deleteInDoubt(): Promise<boolean> {
-    const { client, names } = this.context;
-    const { lease } = this.session;
+    const { client } = this.context;
     try {
-      const putSessionKey = { put: names.sessionName(lease), value: '', lease };
-      const { revision } = await client.transact({ steps: [{ remove: this.name }, putSessionKey] });
+      const { revision } = await client.transact({ steps: [{ remove: this.name }, this.session.ownKeyStep] });
       this.session.noteOwnKeyRevision(revision);
       return true;
     } catch (error) {
-      this.#endSessionIfLeaseMissing(error);
+      this.session.endIfLeaseMissing(error);
       if (this.session.endSignal.aborted) return false;
       // A full server creates nothing any more, so a deletion alone is enough.
       if (!isDatabaseFull(error)) throw error;
       await client.transact({ steps: [{ remove: this.name }] });
       return true;
     }
-  }
-
-  #endSessionIfLeaseMissing(error: unknown): void {
-    if (error instanceof EtcdError && error.code === 'NOT_FOUND') this.session.end();
   }
 }
 

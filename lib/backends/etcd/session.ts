@@ -1,7 +1,8 @@
 import { type Clock, isLockError, Semaphore, systemClock, type Timer, getEndOfTrust } from '../../core/index.js';
+import { EtcdError } from './error.js';
 import type { EtcdClient } from './transport/client.js';
 import type { EtcdLockNames } from './lock-names.js';
-import { METHOD } from './transport/messages.js';
+import { METHOD, type Step } from './transport/messages.js';
 import { encode } from './transport/protobuf.js';
 
 /** Maximum number of operations in a transaction, by etcd's default. */
@@ -70,12 +71,12 @@ export class EtcdSession {
    */
   takeName(key: string, shareSuffix: string): string {
     const generation = this.#retiredCount === 0 ? '' : `${this.#retiredCount}-`;
-    let number = 0;
-    let name = this.names.entryName(key, `${generation}${number}`, this.lease, shareSuffix);
-    while (this.#takenNames.has(name))
-      name = this.names.entryName(key, `${generation}${++number}`, this.lease, shareSuffix);
-    this.#takenNames.add(name);
-    return name;
+    for (let number = 0; ; number += 1) {
+      const name = this.names.entryName(key, `${generation}${number}`, this.lease, shareSuffix);
+      if (this.#takenNames.has(name)) continue;
+      this.#takenNames.add(name);
+      return name;
+    }
   }
 
   /** Must be called only when no late request can affect the name. A name that stays taken costs about 100 bytes. */
@@ -83,6 +84,12 @@ export class EtcdSession {
     this.#takenNames.delete(name);
   }
 
+  /** Step that writes the session's own key, so that earlier requests to create entries have no effect. */
+  get ownKeyStep(): Step {
+    return { put: this.names.sessionName(this.lease), value: '', lease: this.lease };
+  }
+
+  /** Must be called with the revision of a transaction that had `ownKeyStep`. */
   noteOwnKeyRevision(revision: bigint): void {
     if (revision > this.sessionKeyRevision) this.sessionKeyRevision = revision;
   }
@@ -98,6 +105,11 @@ export class EtcdSession {
     this.stop();
   }
 
+  /** Ends the session if `error` says that its lease is gone. */
+  endIfLeaseMissing(error: unknown): void {
+    if (error instanceof EtcdError && error.code === 'NOT_FOUND') this.end();
+  }
+
   stop(): void {
     this.#heartbeatTimer?.cancel();
     this.#stopHealthListener();
@@ -110,7 +122,7 @@ export class EtcdSession {
 
   async revoke(): Promise<void> {
     this.stop();
-    await this.client.call(METHOD.revoke, encode([1, this.lease]));
+    await revokeLease(this.client, this.lease);
   }
 
   /**
@@ -194,5 +206,9 @@ export async function grantLease(
 
 /** Ends a lease without keys, which would otherwise stay until its TTL ends. */
 export function revokeInBackground(client: EtcdClient, lease: bigint): void {
-  client.call(METHOD.revoke, encode([1, lease])).catch(() => undefined);
+  revokeLease(client, lease).catch(() => undefined);
+}
+
+async function revokeLease(client: EtcdClient, lease: bigint): Promise<void> {
+  await client.call(METHOD.revoke, encode([1, lease]));
 }

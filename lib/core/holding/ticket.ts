@@ -1,7 +1,7 @@
 import { LockConfigurationError } from '../contract/errors.js';
 import type { LeaseStore } from '../contract/lease-store.js';
 import { assertNumber } from '../kit/option-checks.js';
-import { assertCanAdopt } from '../leasing/question.js';
+import { assertCanAdopt } from '../leasing/can-adopt.js';
 import { MAX_TRANSFERS } from '../options/hand-off-options.js';
 import { MAX_TTL_MS, MIN_TTL_MS } from '../options/lock-options.js';
 import type { Hold } from './hold.js';

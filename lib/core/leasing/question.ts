@@ -1,4 +1,4 @@
-import { LockConfigurationError } from '../contract/errors.js';
+import { assertCanAdopt } from './can-adopt.js';
 import type { Asker, GrantedLease, LeaseAttempt, LeaseStore, RefusedLease } from '../contract/lease-store.js';
 import type { LeaseTimes } from './lease-times.js';
 import { getEndOfTrust } from './trust.js';
@@ -95,15 +95,4 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
     assertCanAdopt(store, key);
     return store.adopt(key, passedLease, { owner, ttlMs, metadata }, this);
   }
-}
-
-/** @throws LockConfigurationError */
-export function assertCanAdopt(
-  store: Pick<LeaseStore, 'name' | 'adopt'>,
-  key: string,
-): asserts store is LeaseStore & Required<Pick<LeaseStore, 'adopt'>> {
-  if (store.adopt) return;
-  const reason =
-    'they end with the session, the connection or the transaction of their process, or have several servers';
-  throw new LockConfigurationError(`locks of ${store.name} cannot be transferred: ${reason}`, 'backend', key);
 }
