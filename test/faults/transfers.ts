@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { LockBackendError, LockHandle } from 'nestjs-distributed-lock/core';
-import { failureOf } from '../conformance/contract.js';
+import { type Contract, failureOf } from '../conformance/contract.js';
 import type { Suite } from '../conformance/suite.js';
 import { eventually } from '../support/eventually.js';
 import { ProxiedBackend } from './proxied-backend.js';
@@ -17,8 +17,7 @@ export function transfers({ harness, it }: Suite): void {
 
   it('A13: reply of adopt lost, command executed: asked again, and adopted once', async (contract) => {
     await using world = await ProxiedBackend.start(contract);
-    const [key, ours] = [contract.key(), await contract.service()];
-    const theirs = await world.proxied(key, { label: LABEL });
+    const { key, ours, theirs } = await adopterBehind(world, contract);
     const ticket = await (await ours.acquire(key, LONG)).transfer(WITHIN);
     const lost = world.proxy.dropReplyAfter(WRITE);
     const adopting = theirs.adopt(ticket, LONG);
@@ -32,8 +31,7 @@ export function transfers({ harness, it }: Suite): void {
 
   it('A13: the same without waiting: the lock or an error, and the ghost is gone long before its TTL', async (contract) => {
     await using world = await ProxiedBackend.start(contract);
-    const [key, ours] = [contract.key(), await contract.service()];
-    const theirs = await world.proxied(key, { label: LABEL });
+    const { key, ours, theirs } = await adopterBehind(world, contract);
     const ticket = await (await ours.acquire(key, LONG)).transfer(WITHIN);
     const lost = world.proxy.dropReplyAfter(WRITE);
     const adopting = theirs.adopt(ticket, { ...LONG, waitMs: 0 }).catch((error: unknown) => error);
@@ -59,4 +57,13 @@ export function transfers({ harness, it }: Suite): void {
     await (await (await contract.service()).acquire(key, LONG)).release();
     await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
   });
+}
+
+/** Adopts once without a fault: the lost reply must not be the server's, that it does not know the script yet. */
+async function adopterBehind(world: ProxiedBackend, contract: Contract) {
+  const [key, ours] = [contract.key(), await contract.service()];
+  const theirs = await world.proxied(key, { label: LABEL });
+  const ticket = await (await ours.acquire(key, LONG)).transfer(WITHIN);
+  await (await theirs.adopt(ticket, LONG)).release();
+  return { key, ours, theirs };
 }
