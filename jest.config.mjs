@@ -36,8 +36,8 @@ export default {
   modulePathIgnorePatterns: ['<rootDir>/dist'],
   // The packages of test/orms are not those of the project: jest.orms.config.mjs.
   testMatch: ['<rootDir>/bench/**/*.spec.ts', '<rootDir>/test/!(orms)/**/*.spec.ts'],
-  // Most of the time tests wait. With more at once, short leases wait for the processor.
-  maxWorkers: 2 * availableParallelism(),
+  // Most of the time tests wait. With more at once, short leases wait for the processor: other steps run beside these.
+  maxWorkers: availableParallelism() + 1,
   testSequencer: '<rootDir>/scripts/longest-first.mjs',
   // A process for each file: an AsyncLocalStorage that one file leaves behind costs every promise of the next ones.
   workerIdleMemoryLimit: 0,

@@ -12,6 +12,7 @@ import {
 } from 'nestjs-distributed-lock/core';
 import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { eventually } from '../support/eventually.js';
+import { atLeastMs } from '../support/machine.js';
 
 /** Enough for some of them to share a point of the grid with those of another call tree. */
 const MANY = Array.from({ length: 20 }, (_, i) => i);
@@ -23,7 +24,7 @@ describe('call trees', () => {
     const seen: unknown[] = [];
     const look = (): void => void seen.push(currentLock()?.key, request.getStore());
     await using locks = new LockService(() => new LockBackend(store), {
-      defaults: { ttlMs: 300 },
+      defaults: { ttlMs: atLeastMs(300) },
       observers: [{ lost: look }],
     });
     let leave = (): void => undefined;
@@ -54,7 +55,7 @@ describe('call trees', () => {
     await using outer = new LockService(memory());
     await outer.withLock('K', async () => {
       expect(currentLock()?.key).toBe('K');
-      await using locks = new LockService(() => backend, { defaults: { ttlMs: 100 } });
+      await using locks = new LockService(() => backend, { defaults: { ttlMs: atLeastMs(300) } });
       await locks.start();
       const lock = await locks.acquire('k');
       await locks.checkSequencer(lock.sequencer());

@@ -5,8 +5,8 @@ const TIMERS = 40;
 const WORST_MS = 100;
 /** Of most backends, on a machine that is not slow. */
 const SHORT_LEASE_MS = 500;
-/** For so long, or twice, each process runs before the next one of those that share its processor. */
-const TURN_MS = 6;
+/** For so long each process may run before the next one of those that share its processor. */
+const TURN_MS = 10;
 
 const [running = 0] = loadavg();
 /** By how much timers are late now: the latest of some when this spec began, or what the last minute lets one expect. */

@@ -10,6 +10,10 @@ import { freePort } from '../../servers/free-port.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
 import { eventually } from '../../support/eventually.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
+import { atLeastMs } from '../../support/machine.js';
+
+/** TTL of a lock that its process has to renew in time. */
+const TTL_MS = atLeastMs(600);
 
 const LONG = { ttlMs: 30_000, waitMs: 20_000 };
 const OURS = 'name=nestjs-distributed-lock';
@@ -171,9 +175,9 @@ describe('a cluster', () => {
       await everywhere('ACL LOG RESET');
       const access = { credentials: { username: 'app', password } };
       const [a, b] = [connect(access), connect(access)];
-      const lock = await a.acquire('key', { ttlMs: 600 });
+      const lock = await a.acquire('key', { ttlMs: TTL_MS });
       const waiting = b.acquire('key', LONG);
-      await new Promise((resolve) => setTimeout(resolve, 700));
+      await new Promise((resolve) => setTimeout(resolve, TTL_MS + 100));
       expect(lock.isHeld).toBe(true);
       await lock.release();
       await (await waiting).release();

@@ -4,6 +4,10 @@ import { redis, type RedisMode, type RedisOptions } from 'nestjs-distributed-loc
 import { SLACK_MS } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import type { RedisWorld } from './redis-world.js';
+import { atLeastMs } from '../../support/machine.js';
+
+/** TTL of a lock that its process has to renew in time. */
+const TTL_MS = atLeastMs(600);
 
 type GivenClient = NonNullable<RedisOptions['client']>;
 
@@ -17,13 +21,13 @@ export async function expectLocks(
   whileHeld: () => Promise<void> = async () => undefined,
 ): Promise<void> {
   const [a, b] = [new LockService(redis({ client, mode })), new LockService(redis({ client, mode }))];
-  const first = await a.acquire('key', { ttlMs: 600 });
+  const first = await a.acquire('key', { ttlMs: TTL_MS });
   const waiting = b.acquire('key');
   await expect(b.tryAcquire('other')).resolves.not.toBeNull();
   await whileHeld();
   await expect(a.keys().next()).resolves.toMatchObject({ done: false });
   await eventually(async () => expect((await a.look('key')).holder).toMatchObject({ pid: process.pid }));
-  await new Promise((resolve) => setTimeout(resolve, 900));
+  await new Promise((resolve) => setTimeout(resolve, TTL_MS * 1.5));
   expect(first.isHeld).toBe(true);
   const since = performance.now();
   await first.release();

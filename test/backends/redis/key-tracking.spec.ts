@@ -8,6 +8,10 @@ import { RedisCluster } from '../../servers/redis-cluster.js';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
 import { countTrackedClients, untilLost, untilTracked } from './tracked-locks.js';
+import { atLeastMs } from '../../support/machine.js';
+
+/** TTL of a lock that its process has to renew in time. */
+const TTL_MS = atLeastMs(900);
 
 /** `HELD_KEYS=2000000 MAX_TRACKED_KEYS=1000` needs 8 GB for this process. */
 const HELD = Number(process.env.HELD_KEYS ?? 1_000);
@@ -120,13 +124,13 @@ describe('the tracking of held keys', () => {
       if (!from || !to) throw new Error('both nodes have a client');
       // The process also listens to the target.
       for (const key of 'bcdefghijk') await locks.acquire(key, { ttlMs: UNRENEWED_TTL_MS });
-      const lock = await locks.acquire('a', { ttlMs: 900 });
+      const lock = await locks.acquire('a', { ttlMs: TTL_MS });
       await untilTracked();
       const slot = Number(await from.call('CLUSTER', 'KEYSLOT', 'lock:{a}'));
       await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(await from.call('CLUSTER', 'MYID')));
       await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(await to.call('CLUSTER', 'MYID')));
       await from.call('MIGRATE', '127.0.0.1', target.port, 'lock:{a}', 0, 5_000);
-      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      await new Promise((resolve) => setTimeout(resolve, TTL_MS * 1.5));
       expect(lock.state).toBe('held');
     } finally {
       await cluster.stop();

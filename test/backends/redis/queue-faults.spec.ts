@@ -3,6 +3,10 @@ import { throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { fencingToken } from '../../support/fencing-token.js';
 import { contend, RedisWorld, win } from './redis-world.js';
+import { atLeastMs } from '../../support/machine.js';
+
+/** TTL of a lock that its process has to renew in time. */
+const TTL_MS = atLeastMs(900);
 
 describe('faults of redis, mode queue', () => {
   let world: RedisWorld;
@@ -80,12 +84,12 @@ describe('faults of redis, mode queue', () => {
   it('R10: a full server keeps shares as long as exclusive locks', async () => {
     const service = world.service();
     const locks = [
-      await service.acquire('key', { ttlMs: 900 }),
-      await service.acquire('few', { limit: 3, ttlMs: 900 }),
+      await service.acquire('key', { ttlMs: TTL_MS }),
+      await service.acquire('few', { limit: 3, ttlMs: TTL_MS }),
     ];
     await world.operator.config('SET', 'maxmemory', '1');
     try {
-      await throughout(2_700, () => expect(locks.map(({ isHeld }) => isHeld)).toEqual([true, true]));
+      await throughout(TTL_MS * 3, () => expect(locks.map(({ isHeld }) => isHeld)).toEqual([true, true]));
     } finally {
       await world.operator.config('SET', 'maxmemory', '0');
     }

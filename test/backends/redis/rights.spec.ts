@@ -8,6 +8,9 @@ import { atLeastMs } from '../../support/machine.js';
 import { ownerName } from '../../support/owner-name.js';
 import { RedisWorld } from './redis-world.js';
 
+/** TTL of a lock that its process has to renew in time. */
+const TTL_MS = atLeastMs(600);
+
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
 
 describe.each(['ioredis', 'redis'] as const)('rights and secrets, by %s', (clientPackage) => {
@@ -36,10 +39,10 @@ describe.each(['ioredis', 'redis'] as const)('rights and secrets, by %s', (clien
     await world.operator.acl('LOG', 'RESET');
     const options = { mode, url: urlOf('app'), clientPackage };
     const [a, b] = [world.service(options), world.service(options)];
-    const lock = await a.acquire('key', { ttlMs: 600 });
+    const lock = await a.acquire('key', { ttlMs: TTL_MS });
     const waiting = b.acquire('key');
-    const reader = mode === 'queue' ? await a.acquire('page', { mode: 'shared', ttlMs: 600 }) : undefined;
-    await new Promise((resolve) => setTimeout(resolve, 700));
+    const reader = mode === 'queue' ? await a.acquire('page', { mode: 'shared', ttlMs: TTL_MS }) : undefined;
+    await new Promise((resolve) => setTimeout(resolve, TTL_MS + 100));
     if (reader) await expect(b.tryAcquire('page')).resolves.toBeNull();
     await reader?.release();
     expect(lock.isHeld).toBe(true);

@@ -3,6 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { aborted } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { contend, RedisWorld, win } from './redis-world.js';
+import { atLeastMs } from '../../support/machine.js';
+
+/** TTL of a lock that its process has to renew in time. */
+const TTL_MS = atLeastMs(600);
 
 const LONG = { ttlMs: 30_000, waitMs: 20_000 };
 const reader = (): string => `${randomUUID()}~s`;
@@ -49,8 +53,8 @@ describe('several who have a key of Redis', () => {
 
   it('leave the share of one who died to the next, while the others renew theirs', async () => {
     const service = world.service();
-    const living = await service.acquire('k', { limit: 2, ttlMs: 600 });
-    await win(world.backend(), 'k', { owner: oneOf(2), ttlMs: 1_500 });
+    const living = await service.acquire('k', { limit: 2, ttlMs: TTL_MS });
+    await win(world.backend(), 'k', { owner: oneOf(2), ttlMs: TTL_MS * 2.5 });
     const next = await world.service().acquire('k', { limit: 2, ...LONG });
     expect(living.isHeld).toBe(true);
     expect(await holdersOf('k')).toBe(2);

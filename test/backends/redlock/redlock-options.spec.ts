@@ -5,6 +5,10 @@ import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/cor
 import { redlock } from 'nestjs-distributed-lock/redlock';
 import { RedisServer } from '../../servers/redis-server.js';
 import { wantedOf } from '../describe-backend.js';
+import { atLeastMs } from '../../support/machine.js';
+
+/** TTL of a lock that its process has to renew in time. */
+const TTL_MS = atLeastMs(600);
 
 const urls = [1, 2, 3].map((port) => `redis://127.0.0.1:${port}`);
 const idle = (port: number): Redis => new Redis({ port, lazyConnect: true });
@@ -79,8 +83,8 @@ wantedOf(['redlock']).forEach((name) =>
       const servers = await Promise.all([1, 2, 3].map(() => RedisServer.start()));
       const clients = servers.map(({ port }, place) => (place === 0 ? new Redis5({ port }) : new Redis({ port })));
       const service = new LockService(redlock({ clients }));
-      const lock = await service.acquire('key', { ttlMs: 600 });
-      await new Promise((resolve) => setTimeout(resolve, 700));
+      const lock = await service.acquire('key', { ttlMs: TTL_MS });
+      await new Promise((resolve) => setTimeout(resolve, TTL_MS + 100));
       expect(lock.isHeld).toBe(true);
       await lock.release();
       const names = servers.map(({ port }) => `localhost:${port}`);

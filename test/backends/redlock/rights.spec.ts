@@ -2,6 +2,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld, type WorldOptions } from './redlock-world.js';
+import { atLeastMs } from '../../support/machine.js';
+
+/** TTL of a lock that its process has to renew in time. */
+const TTL_MS = atLeastMs(600);
 
 const RIGHTS = '~redlock:* +eval +evalsha +get +set +del +pttl +pexpire +time +info';
 const PASSWORD = 'secret';
@@ -47,10 +51,10 @@ wantedOf(['redlock']).forEach((name) =>
     const toil = async (options: WorldOptions, key = 'key'): Promise<void> => {
       const [ours, theirs] = [world.service(options), world.service(options)];
       await theirs.withLock('warm-up', () => undefined);
-      const lock = await ours.acquire(key, { ttlMs: 600, waitMs: 1_000 });
+      const lock = await ours.acquire(key, { ttlMs: TTL_MS, waitMs: 1_000 });
       await theirs.tryAcquire(key);
       // Until it has been renewed.
-      await new Promise((resolve) => setTimeout(resolve, 700));
+      await new Promise((resolve) => setTimeout(resolve, TTL_MS + 100));
       expect(lock.isHeld).toBe(true);
       await expect(theirs.evict(key)).resolves.toMatchObject({ pid: process.pid });
       await lock.release();
