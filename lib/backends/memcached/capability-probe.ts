@@ -24,16 +24,16 @@ export async function probeCapabilities(
   if (!isAdded || item?.value !== value) throw unfitError('does not keep what it stores');
   if (item.remainingS !== undefined && item.remainingS * 1_000 < PROBE_TTL_MS)
     throw unfitError('does not keep items to their date');
-  const otherCas = String(BigInt(item.cas) - 1n || 2n);
-  const [secondAdd, itemAfterWrite, isOtherDeleted, isDeleted, remainingItem] = await Promise.all([
+  const wrongCas = String(BigInt(item.cas) - 1n || 2n);
+  const [secondAdd, itemAfterWrongWrite, isDeletedByWrongCas, isDeleted, remainingItem] = await Promise.all([
     dialect.addItem(names.lease, value, exptime),
-    dialect.replaceAndGetItem({ names, value: 'not to be', exptime }, otherCas),
-    dialect.deleteItem(names.lease, otherCas),
+    dialect.replaceAndGetItem({ names, value: 'not to be', exptime }, wrongCas),
+    dialect.deleteItem(names.lease, wrongCas),
     dialect.deleteItem(names.lease, item.cas),
     dialect.getItem(names.lease),
   ]);
   if (secondAdd.isAdded) throw unfitError('adds what is there already');
-  if (itemAfterWrite?.value !== value || isOtherDeleted)
+  if (itemAfterWrongWrite?.value !== value || isDeletedByWrongCas)
     throw unfitError('does not compare cas ids (is it started with -C?)');
   if (!isDeleted || remainingItem !== null) throw unfitError('does not delete by cas id');
 }

@@ -10,6 +10,7 @@ const MAX_BACK_OFF_FACTOR = 4;
 /** Constant part of the maximum back-off, for fast networks. */
 const BACK_OFF_BASE_MS = 10;
 
+/** Vote of a node that has no lease of another owner, but refuses the token. */
 type RefusedVote = Vote & { readonly kind: 'refused' };
 type HeldVote = Vote & { readonly kind: 'held' };
 
@@ -40,7 +41,7 @@ export class VoteTally {
     return this.#grantedCount >= this.call.quorum;
   }
 
-  /** A node that granted the token counts with the clock of this process. */
+  /** Only refusals tell the clock of a node. The clock of this process stands for those that granted. */
   medianClockUs(processNowUs: number): number {
     const clocksOfGrants = Array.from({ length: this.#grantedCount }, () => processNowUs);
     const clocksOfRefusals = this.#refusedVotes.map(([, { clockUs }]) => clockUs);
@@ -49,8 +50,8 @@ export class VoteTally {
   }
 
   /**
-   * Returns `undefined` when no further round helps. After refusals the proposal is the token that a quorum grants.
-   * After a split vote, the owner with the first node's vote tries again, and the others back off.
+   * After refused tokens, returns the soonest token that a quorum would grant. After a split vote, the owner with the
+   * vote of the first node tries again. Otherwise returns `undefined`: the owner backs off.
    */
   nextProposal(nowUs: number): Proposal | undefined {
     const betterProposal = this.#findBetterProposal(nowUs);
@@ -62,7 +63,7 @@ export class VoteTally {
     return this.#failedCount > this.call.maxFailures;
   }
 
-  /** Whether a quorum of nodes has no lease of another owner, but does not grant the same token. */
+  /** Whether a quorum of nodes has no lease of another owner. If the vote is not won, the tokens are the reason. */
   get lacksCommonToken(): boolean {
     return this.#grantedCount + this.#refusedVotes.length >= this.call.quorum;
   }

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { sharedState } from '../kit/shared-state.js';
 import type { Hold } from './hold.js';
 
+/** A caller's result of its acquisition. Re-entrant acquisitions share a hold, and each has its own handle. */
 interface Handle {
   readonly state: string;
 }
@@ -20,8 +21,8 @@ export function runInsideLock<T>(hold: Hold, handle: Handle, work: () => T): T {
 }
 
 /**
- * Skips and unlinks entries whose locks have ended. A task that starts itself again inside its lock would otherwise
- * keep all its former locks in memory.
+ * Skips and unlinks entries whose locks have ended, and released entries of the same hold. A task that starts itself
+ * again inside its lock would otherwise keep all its former locks in memory.
  */
 function findOuterEntry(hold: Hold): TreeEntry | undefined {
   let outer = entryStorage.getStore();

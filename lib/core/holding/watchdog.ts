@@ -5,21 +5,24 @@ import { getEndOfTrust } from '../leasing/trust.js';
 import { WheelTimer, type TimerWheel } from '../time/timer-wheel.js';
 import type { Clock, Timer } from '../time/timers.js';
 
-/** `onLost` is called at most once, and never after `Watchdog.stop`. */
+/**
+ * `onLost` is called at most once, and never after `Watchdog.stop`. A lease in jeopardy is still trusted, but a renewal
+ * has failed or is late.
+ */
 export interface WatchdogListener {
   onJeopardy(cause?: unknown): void;
   onSafe(): void;
   onLost(reason: LossReason): void;
 }
 
-/** Delay of a renewal that makes the store watch the lease. Most locks end earlier. */
+/** Delay of the first renewal where it makes the store watch the lease. Most locks end before, and save the request. */
 const FIRST_RENEWAL_MS = 15;
 const MIN_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
 
 /**
- * Renews a lease every third of its TTL, one renewal at a time. The end of trust comes from a timer and a comparison of
- * clocks, so that it needs no answer of the server.
+ * Renews a lease every third of its TTL, one renewal at a time. Trust ends by the local clock alone, without an answer of
+ * the server.
  */
 export class Watchdog {
   listener: WatchdogListener | undefined;
@@ -30,7 +33,7 @@ export class Watchdog {
   /** `undefined`: no renewal is unanswered. */
   #renewalSentAt: number | undefined;
   #onRenewalEnd: (() => void) | undefined;
-  /** Whether to renew again after the unanswered renewal, because its answer may be older than the doubt. */
+  /** Whether to renew again after the unanswered renewal, which was sent before the latest demand for a renewal. */
   #mustRenewOnceMore = false;
   /** Timer for the next renewal, or for the time from which an unanswered one is late. */
   readonly #timer: WheelTimer;
@@ -54,14 +57,14 @@ export class Watchdog {
     if (revoked?.aborted === false)
       this.#revocationListener = new AbortListener(revoked, () => this.#endAsLost('revoked'));
     // With a short TTL the usual renewal is early enough.
-    const isTtlLongEnough = this.#trustedFrom + this.#trustedMs / 3 > this.grantedAt + 2 * FIRST_RENEWAL_MS;
-    if (shouldRenew && isWatchedAfterRenewal && isTtlLongEnough)
+    const isUsualRenewalLate = this.#trustedFrom + this.#trustedMs / 3 > this.grantedAt + 2 * FIRST_RENEWAL_MS;
+    if (shouldRenew && isWatchedAfterRenewal && isUsualRenewalLate)
       this.#timer.setAtOrAfter(this.grantedAt + FIRST_RENEWAL_MS, FIRST_RENEWAL_MS);
     else if (shouldRenew) this.#scheduleRenewal();
     else this.#scheduleEndOfTrust();
   }
 
-  /** Exact even right after the event loop was blocked, because it compares clocks. */
+  /** Exact even right after the event loop was blocked, because it reads the clock. */
   get isTrusted(): boolean {
     return this.#state !== 'over' && this.lease.revoked?.aborted !== true && this.clock.now() < this.#trustedUntil;
   }
@@ -106,7 +109,7 @@ export class Watchdog {
     this.#endAsLost('revoked');
   }
 
-  /** Returns `undefined` if no renewal is unanswered. The promise resolves with the answer, or at the end of trust. */
+  /** Returns a promise if a renewal is unanswered. It resolves after the answer, at the latest at the end of trust. */
   stop(): Promise<void> | undefined {
     this.#endWatch();
     if (this.#renewalSentAt === undefined) return undefined;
@@ -120,7 +123,7 @@ export class Watchdog {
   }
 
   #onAnswer(isStillHeld: boolean): void {
-    const sentAt = this.#endRenewal();
+    const sentAt = this.#finishRenewal();
     if (this.#state === 'over') return;
     if (!isStillHeld) return this.#endAsLost('revoked');
     if (!this.isTrusted) return this.#endAsLost('expired');
@@ -137,12 +140,13 @@ export class Watchdog {
   }
 
   #onFailure(error: unknown): void {
-    this.#endRenewal();
+    this.#finishRenewal();
     this.putInJeopardy(error);
     this.#retrySoon();
   }
 
-  #endRenewal(): number {
+  /** Returns the time when the renewal was sent. */
+  #finishRenewal(): number {
     const sentAt = this.#renewalSentAt ?? this.#trustedFrom;
     this.#renewalSentAt = undefined;
     this.#onRenewalEnd?.();
@@ -172,7 +176,7 @@ export class Watchdog {
     else if (this.shouldRenew) this.putInJeopardy(new Error('the renewal is late'));
   }
 
-  /** Sets an exact timer, which only a lease in jeopardy, or one that is not renewed, needs. */
+  /** Sets an exact timer. Only a lease in jeopardy needs it, and one that is not renewed. */
   #scheduleEndOfTrust(): void {
     this.#endOfTrustTimer?.cancel();
     const onEnd = (): void =>
@@ -180,7 +184,7 @@ export class Watchdog {
     this.#endOfTrustTimer = this.clock.schedule(this.leftMs, onEnd, { background: true });
   }
 
-  /** Returns whether the loss was reported just now: see `Lease.onNotRenewed`. */
+  /** Returns `false` if the watch was over before, so that no loss was reported. */
   #onLeaseEnd(): boolean {
     if (this.#state === 'over') return false;
     this.#endAsLost('expired');

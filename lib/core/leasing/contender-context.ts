@@ -7,11 +7,11 @@ import type { CleanUp } from './owned-key.js';
 import type { ObservedHealth } from './observed-health.js';
 import type { Question } from './question.js';
 
-/** Options for the repeated questions of a waiter, which find a free key without a wake-up by the store. */
+/** How a waiter polls the store. Polling finds a free key even if the store sends no wake-up. */
 export interface PollingOptions {
   /**
-   * Milliseconds between two questions, randomly up to half more or less, and never longer than the holder's lease
-   * lasts.
+   * Mean milliseconds between two polls, varied at random by up to half. A poll comes at the latest when the holder's
+   * lease ends.
    * @default 50, or 30_000 where the store wakes its waiters
    */
   pollMs?: number;
@@ -21,16 +21,17 @@ export interface PollingOptions {
   random?: () => number;
 }
 
-/** Maximum pause between two questions where many waiters lengthen it. */
-const MAX_SHARED_POLL_MS = 5_000;
+/** Limit of `pollMs` where the pause grows with the number of this process's waiters. */
+const MAX_CROWDED_POLL_MS = 5_000;
 
 const systemRandom = (): number => randomInt(2 ** 32) / 2 ** 32;
 
+/** State that all contenders of a store share: callers who wait, or whose first request was not answered with a lease. */
 export class ContenderContext {
   readonly contenders = new Set<{ cancel(reason: unknown): void }>();
   readonly patienceMs: number;
   readonly random: () => number;
-  readonly #pollMs: number;
+  readonly #minPollMs: number;
 
   constructor(
     readonly store: LeaseStore,
@@ -38,14 +39,14 @@ export class ContenderContext {
     readonly observedHealth: ObservedHealth,
     { pollMs = store.watch ? 30_000 : 50, patienceMs = 2_000, random = systemRandom }: PollingOptions,
   ) {
-    this.#pollMs = pollMs;
+    this.#minPollMs = pollMs;
     this.patienceMs = patienceMs;
     this.random = random;
   }
 
   get pollMs(): number {
-    const sharedMs = this.contenders.size * (this.store.traits?.pollMsPerWaiter ?? 0);
-    return Math.max(this.#pollMs, Math.min(MAX_SHARED_POLL_MS, sharedMs));
+    const crowdedMs = this.contenders.size * (this.store.traits?.pollMsPerWaiter ?? 0);
+    return Math.max(this.#minPollMs, Math.min(MAX_CROWDED_POLL_MS, crowdedMs));
   }
 
   noteFailure(error: unknown, question: Question): void {

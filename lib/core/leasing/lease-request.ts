@@ -3,9 +3,9 @@ import type { Holder, HolderMetadata } from '../contract/holder.js';
 import type { PassedLease } from '../contract/lease-store.js';
 
 export interface AcquireRequest {
-  /** Unique name of this acquisition, unless the caller inherits the queue entry of an earlier one. */
+  /** Unique name of this acquisition, or of the earlier one whose queue entry the caller inherits. */
   readonly owner: string;
-  /** Milliseconds for which the server keeps the lease without a renewal. Backends with sessions use the session's. */
+  /** Milliseconds for which the server keeps the lease without a renewal. Backends with sessions use the TTL of the session instead. */
   readonly ttlMs: number;
   /** Milliseconds at the end of `ttlMs` in which the holder no longer trusts the lease. @default 0 */
   readonly untrustedMs?: number;
@@ -14,13 +14,13 @@ export interface AcquireRequest {
   readonly metadata: HolderMetadata;
   /** Lease to adopt. The caller then never waits: a refusal is final. @default a new lease */
   readonly passedLease?: PassedLease;
-  /** Whether to let other processes ask first. A store with a queue needs no such delay. */
+  /** Whether to wait for a moment, so that other processes can ask first. A store with a queue needs no such wait. */
   readonly shouldYield?: boolean;
   /** Whether `owner` is already in the server's queue, because the previous caller passed on its entry. */
   readonly inheritsQueueEntry?: boolean;
   /**
-   * Called when the caller gives up while it has a queue entry and no unanswered request. Returns whether the next
-   * caller takes over the entry, which is released otherwise.
+   * Offers this acquisition's queue entry to the next waiter of this process. Called when the caller gives up and no
+   * request is unanswered. If it returns `false`, nobody took the entry, and it is released.
    */
   readonly passQueueEntry?: () => boolean;
   /**

@@ -28,12 +28,12 @@ interface LineLimits {
 
 const DEFAULT_LIMITS: LineLimits = { maxHolders: 1_000, maxWaiters: 500 };
 
-/** A longer description of a holder is left out, for the same reason. */
+/** A longer description of a holder is left out, because the line is read and written as a whole. */
 const MAX_DESCRIPTION_BYTES = 200;
 
 /**
- * Leases of keys with several holders. Each key has one line of claims, a value that is changed by compare-and-swap. An
- * exclusive owner joins the line only if the key has one.
+ * Leases of keys with several holders. Such a key has one line of claims, a value that is changed by compare-and-swap.
+ * An exclusive owner joins it if it exists, and has a plain lease outside of any line otherwise.
  */
 export class ClaimLeases<Version> {
   /** Exclusive owners whose claims may be in a line. */
@@ -47,7 +47,7 @@ export class ClaimLeases<Version> {
     this.#changes = new LineChanges(cell);
   }
 
-  /** Returns whether the owner's lease is in a line. */
+  /** Returns whether the owner's lease, if it has one, may be in a line. */
   has(owner: string): boolean {
     return !isExclusive(owner) || this.#exclusiveOwners.has(owner);
   }
@@ -86,10 +86,10 @@ export class ClaimLeases<Version> {
           const result = { acquired: true, fencingToken: token } as const;
           return { line: claimResult.line, result, ...(token === nextToken ? { token } : {}) };
         }
-        const newLine = claimResult.granted || wasUpdatedLately(line, owner, now + aheadMs) ? line : claimResult.line;
+        const newLine = claimResult.granted || isUpdateUnneeded(line, owner, now + aheadMs) ? line : claimResult.line;
         const refusal = createRefusal(newLine, owner, now);
         const retryAfterMs = Math.min(refusal.retryAfterMs ?? MAX_RETRY_MS, MAX_RETRY_MS);
-        // Also for an owner without room in the line: it must not wait elsewhere on the server.
+        // An owner without room polls the line all the same: it must not join another queue of the server.
         return { line: newLine, result: { ...refusal, retryAfterMs, staysInLine: mayWait } };
       },
     );
@@ -147,7 +147,7 @@ function describe(metadata: HolderMetadata): string {
   return Buffer.byteLength(description) > MAX_DESCRIPTION_BYTES ? '' : description;
 }
 
-/** Returns whether another holder or waiter may be added. A waiter may become a holder, whatever room there is then. */
+/** Returns whether another holder or waiter may be added. An owner in the line may become a holder without room, too. */
 function roomIn(line: Line, { maxHolders, maxWaiters }: LineLimits): { forHolder: boolean; forWaiter: boolean } {
   const holderCount = line.filter(({ token }) => token !== undefined).length;
   const isFull = line.length >= maxHolders + maxWaiters;
@@ -157,7 +157,8 @@ function roomIn(line: Line, { maxHolders, maxWaiters }: LineLimits): { forHolder
   };
 }
 
-function wasUpdatedLately(line: Line, owner: string, now: number): boolean {
+/** Returns whether the owner's place in the line is good for half of its TTL, so that no write is needed. */
+function isUpdateUnneeded(line: Line, owner: string, now: number): boolean {
   return line.some((entry) => entry.owner === owner && entry.until > now + WAITER_TTL_MS / 2);
 }
 

@@ -9,7 +9,7 @@ export interface CellReading<Version> {
   readonly now: number;
   /** Maximum milliseconds by which the server's time may be ahead of `now`. @default 0 */
   readonly aheadMs?: number;
-  /** Token for a new grant, greater than all earlier tokens of the key. */
+  /** Token for the next grant, greater than all earlier tokens of the key. */
   readonly nextToken: bigint;
   /** Whether one change may give the tokens after `nextToken` as well. @default false */
   readonly allowsSeveralTokens?: boolean;

@@ -16,7 +16,7 @@ export class LockSet implements AsyncDisposable {
   /** Signal that aborts with the `LockLostError` of the first lost lock. A release does not abort it. */
   get signal(): AbortSignal {
     const controller = (this.#lossController ??= this.#listenForLosses());
-    // The getter of a lock's signal aborts it if the lock was lost while the event loop was blocked.
+    // Each read compares clocks, and aborts the signal of a lock that expired while the event loop was blocked.
     for (const lock of this.locks) void lock.signal;
     return controller.signal;
   }
@@ -31,23 +31,23 @@ export class LockSet implements AsyncDisposable {
     for (const lock of this.locks) lock.throwIfLost();
   }
 
-  /** Runs `work` in a call tree that has these locks, see `LockHandle.run`. */
+  /** Runs `work` so that calls inside it can re-enter these locks, see `LockHandle.run`. */
   run<T>(work: () => T): T {
     const runInside = this.locks.reduceRight<() => T>((inner, lock) => () => lock.run(inner), work);
     return runInside();
   }
 
-  /** @internal Whether there is anything for `complete` to do. */
+  /** @internal Whether a backend has work to commit, see `LockHandle.complete`. */
   get needsCompletion(): boolean {
     return this.locks.some(({ needsCompletion }) => needsCompletion);
   }
 
-  /** @internal */
+  /** @internal Commits the work of each lock, see `LockHandle.complete`. */
   async complete(): Promise<void> {
     for (const lock of this.locks.toReversed()) if (lock.needsCompletion) await lock.complete();
   }
 
-  /** Releases all locks, the last one first. Never rejects, see `LockHandle.release`. A second call does nothing. */
+  /** Releases all locks. The requests are sent together, that of the last lock first. Never rejects, see `LockHandle.release`. A second call does nothing. */
   async release(): Promise<void> {
     this.unlisten();
     await Promise.all(this.locks.toReversed().map((lock) => lock.release()));

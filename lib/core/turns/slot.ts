@@ -16,6 +16,7 @@ export function maxTurnsOf(options: ResolvedOptions): number {
   return claim.limit === EXCLUSIVE.limit ? 1 : Math.floor(claim.limit / claim.permits);
 }
 
+/** Returns whether callers of a slot would ask the server for the same thing. */
 export function haveSameRequest(
   options: ResolvedOptions | undefined,
   { ttlMs, lockDelayMs, minHoldMs }: ResolvedOptions,

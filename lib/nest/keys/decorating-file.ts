@@ -7,7 +7,8 @@ const MAX_STACK_FRAMES = 50;
 
 /**
  * Returns whether a loader such as tsx compiled the class that is being decorated: the stack then names a TypeScript
- * file. Such loaders keep the names of arguments. Source maps do not change the file names that this function reads.
+ * file. Such loaders do not shorten the names of arguments. With source maps, the stack of compiled code still names
+ * JavaScript files here.
  */
 export function isDecoratedInTypeScript(): boolean {
   const [thisFile = '', ...callingFiles] = readStackFiles();

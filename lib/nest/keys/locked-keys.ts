@@ -21,11 +21,12 @@ export type KeySource = string | readonly WantedKey[] | KeyFunction;
 
 type KeyRenderer<Key> = (...input: Parameters<ValueReader>) => Key;
 
-/** Maximum length of a value before it is encoded; no key may be longer. */
+/** Maximum length of a value before it is encoded, the same as that of a key. */
 const MAX_VALUE_LENGTH = 4096;
-/** Pattern of text that needs no percent-encoding. It has none of the separators `_ : / | #`. */
+/** Pattern of text that needs no percent-encoding. Templates often have the separators `_ : / | #` between placeholders. */
 const PLAIN_TEXT_PATTERN = /^[\p{L}\p{M}\p{N}.@-]*$/u;
 
+/** The keys that a decorated method locks, for the arguments of a call. */
 export class LockedKeys {
   readonly #makeKeys: (instance: object, ...input: Parameters<ValueReader>) => readonly WantedKey[];
   /** Empty where a function makes the keys. */
@@ -54,25 +55,26 @@ export class LockedKeys {
   }
 
   /**
-   * @param context the context of the request that the call handles itself
+   * @param context given if the call is the handler of a request, and not one by other code
    * @throws LockConfigurationError with the option `key`; anything that a key function throws
    */
   resolve(instance: object, args: readonly unknown[], context: ExecutionContext | undefined): readonly WantedKey[] {
     try {
       return this.#makeKeys(instance, args, context);
     } catch (error) {
-      // A client sends the arguments of a handler, but no instances of classes. Other bad values are the application's fault.
-      if (context && isLockError(error, 'LOCK_CONFIGURATION') && !instanceErrors.has(error)) markAsClientError(error);
+      // The client sent the arguments of a handler, and a bad one is its error. An instance of a class comes from the application.
+      if (context && isLockError(error, 'LOCK_CONFIGURATION') && !classInstanceErrors.has(error))
+        markAsClientError(error);
       throw error;
     }
   }
 
-  /** @throws LockConfigurationError when the claim of a key contradicts the other options */
+  /** @throws LockConfigurationError when the options of a key contradict those of the whole call */
   assertClaims(options: AcquireOptions, resolveOptions: (options?: AcquireOptions) => Readonly<ResolvedOptions>): void {
     if (this.#declaredKeys.some(isKeyClaim)) resolveKeys(this.#declaredKeys, options, resolveOptions);
   }
 
-  /** `false` with a key function, which may return several keys all the same. */
+  /** Always `false` for a key function, although it may return several keys. */
   get hasSeveralTemplates(): boolean {
     return this.templates.length > 1;
   }
@@ -108,16 +110,16 @@ export function compileTemplate(
 }
 
 /**
- * Encodes a value for a key. Two lists of arguments never share a key: different values have different codes, and no code
- * contains `delimiter`, the next character of the template. `1`, `1n` and `'1'` are one value, because route parameters
- * are strings.
+ * Encodes a value so that different values of the placeholders give different keys. The encoded text never contains
+ * `delimiter`, the next character of the template. `1`, `1n` and `'1'` are one value, because route parameters are
+ * strings.
  * @throws LockConfigurationError with the option `key`: the value is missing, empty, too long or not a plain value
  */
 function encodeValue(value: unknown, delimiter: string, label: string): string {
   const text = toText(value);
   if (text === undefined) {
     const error = createKeyError(`${label} is ${describeKind(value)}, which names no lock`);
-    if (isInstance(value)) instanceErrors.add(error);
+    if (isInstance(value)) classInstanceErrors.add(error);
     throw error;
   }
   if (text === '') throw createKeyError(`${label} is empty: all such callers would share one lock`);
@@ -131,7 +133,7 @@ function encodeValue(value: unknown, delimiter: string, label: string): string {
 }
 
 /** Errors about instances of classes, which no client can send. */
-const instanceErrors = new WeakSet<object>();
+const classInstanceErrors = new WeakSet<object>();
 
 /** Returns the value as text: for a Date, an ObjectId and the like, the text that `toJSON` returns. */
 function toText(value: unknown): string | undefined {

@@ -10,7 +10,7 @@ import {
 import { isMethod, labelOf } from '../../decorators/declaration.js';
 import { getLockServiceToken } from '../inject-lock-service.decorator.js';
 import { type LeadsMethod, getLeadsMethods } from './leads.decorator.js';
-import { endFirst } from '../lifecycle/hook-order.js';
+import { makeModuleEndFirst } from '../lifecycle/hook-order.js';
 import { exploreLazyModules, type ModuleExplorer } from '../lifecycle/lazy-modules.js';
 import { findProvidingModule } from '../lifecycle/nest-modules.js';
 import { getLockedMethods } from '../locked/locked-methods.js';
@@ -38,7 +38,7 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
     lazyModules: LazyModuleLoader,
   ) {
     // Leaderships end before all providers that their work may need.
-    endFirst(modules, LeadsExplorer);
+    makeModuleEndFirst(modules, LeadsExplorer);
     exploreLazyModules(lazyModules, modules, this);
   }
 

@@ -3,17 +3,17 @@ import type { ModulesContainer } from '@nestjs/core';
 import { IS_NEST_10 } from '../nest-10.js';
 
 /**
- * Distance from the root module that makes a module the first to end. Nest starts modules in the order of their distances,
- * the greatest first. Nest 10 ends them in the same order, later versions in the reverse order.
+ * Value of Nest's `module.distance` with which a module ends before all others. Nest starts modules with the greatest
+ * distance first. Nest 10 ends them in the same order, later versions in the reverse order.
  */
 const FIRST_TO_END_DISTANCE = IS_NEST_10 ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
 
-export function endLast(modules: ModulesContainer, token: symbol): void {
+export function makeModuleEndLast(modules: ModulesContainer, token: symbol): void {
   setDistance(modules, token, -FIRST_TO_END_DISTANCE);
 }
 
 /** From Nest 11 on, modules that end first also start after all others. */
-export function endFirst(modules: ModulesContainer, token: Type): void {
+export function makeModuleEndFirst(modules: ModulesContainer, token: Type): void {
   setDistance(modules, token, FIRST_TO_END_DISTANCE);
 }
 

@@ -10,7 +10,7 @@ import {
 import { type DistributedLockOptions, resolveModuleOptions } from './distributed-lock-options.js';
 import { DEFAULT_BACKEND, LOCK_SERVICES, type NamedLockServices } from '../inject-lock-service.decorator.js';
 import { KeyTemplateNames } from '../locked/key-template-names.js';
-import { endLast } from '../lifecycle/hook-order.js';
+import { makeModuleEndLast } from '../lifecycle/hook-order.js';
 import { LockLogger } from './lock-logger.js';
 
 export class LockServices implements NamedLockServices, BeforeApplicationShutdown, OnApplicationShutdown {
@@ -44,7 +44,7 @@ export class LockServices implements NamedLockServices, BeforeApplicationShutdow
       }),
     );
     // Without this, other global modules, such as BullMQ's, may end after this one, and run work until then.
-    endLast(modules, LOCK_SERVICES);
+    makeModuleEndLast(modules, LOCK_SERVICES);
   }
 
   get(name: string): LockService | undefined {

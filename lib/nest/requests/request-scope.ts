@@ -43,7 +43,7 @@ export class RequestScope {
     this.#response?.off('close', this.#handleClose);
   }
 
-  /** Records that nothing waits for the handler's result any more. */
+  /** Records that nothing waits for the handler's result any more. Does nothing after `end`. */
   abandon(): void {
     if (this.#hasEnded) return;
     this.#abortWaits('The request ended while it waited for a lock');

@@ -11,11 +11,11 @@ export class StaleConnectionError extends Error {
   override readonly name = 'StaleConnectionError';
 }
 
-/** Requests in closer succession show by themselves whether the connection works. */
+/** No ping is sent if the server was heard from within this time: the connection evidently works. */
 const MIN_SILENCE_BEFORE_PING_MS = 100;
-/** A server that has sent nothing since the last ping closes the connection for more frequent pings. */
+/** etcd closes a connection that is pinged more often than this, unless it has sent data in between. */
 const MIN_PING_INTERVAL_MS = 5_000;
-/** Minimum for the time-out of a ping, which is half of a request's: a ping needs neither a disk nor a quorum. */
+/** A ping times out after half of `maxSilenceMs`, as it needs neither a disk nor a quorum, but not sooner than this. */
 const MIN_PING_TIMEOUT_MS = 1_000;
 /** Eight digits, the maximum of gRPC. */
 const MAX_GRPC_TIMEOUT_MS = 99_999_999;
@@ -60,7 +60,7 @@ export class GrpcConnection {
     return this.#session.closed || this.#session.destroyed;
   }
 
-  /** @param maxMs time-out while other answers arrive on the connection */
+  /** @param maxMs time-out of the call. A silent connection ends sooner, after `maxSilenceMs` */
   call(method: string, request: Buffer, headers: Metadata, maxMs: number): Promise<Message> {
     return new Promise((resolve, reject) => {
       let reply: Message | undefined;

@@ -10,7 +10,7 @@ import type { NodeRedisClient } from './node-redis-types.js';
 /**
  * Makes a client of node-redis that is not connected yet, and never reconnects.
  * @param signal ends the client's socket in any state
- * @param onError called with the error of each failed login that the maker repeats by itself
+ * @param onError called with the error each time a login fails and this function repeats it
  */
 export type NodeRedisMaker = (signal: AbortSignal, onError: (error: unknown) => void) => Promise<NodeRedisClient>;
 
@@ -138,7 +138,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     await client.connect();
     const { connectionName, db } = this.options;
     await selectDatabase(db, (command, ...args) => callNodeRedis(client, command, ...args));
-    // The name is no option of the client: a user without the right to set it would lose the connection.
+    // As an option of the client, the name would cost a user without the right to set it the connection.
     callNodeRedis(client, 'CLIENT', 'SETNAME', connectionName).catch(() => undefined);
   }
 
@@ -154,7 +154,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
       this.#channels.delete(channel);
       return client[PUB_SUB_METHODS[command]](channel);
     }
-    // A repeated subscription tests the connection, but node-redis would send nothing. PING does, even if it is refused.
+    // Callers subscribe again to test the connection, for which node-redis sends nothing. Any reply to PING tests it, too.
     if (this.#channels.has(channel))
       return callNodeRedis(client, 'PING').catch((error: unknown) => {
         if (!isErrorReply(error)) throw error;

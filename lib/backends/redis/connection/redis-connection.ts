@@ -30,7 +30,7 @@ interface RoutingOptions {
  * state of the server.
  *
  * The requests of one event loop iteration are sent in one write. A bounded number of commands is under way at a time.
- * Among the other requests, renewals and releases are sent before acquisitions. A request that fails while it waits is
+ * Further requests wait; of these, renewals and releases are sent before acquisitions. A request that fails while it waits is
  * never sent. The server may carry out a sent request late, even after its connection was replaced.
  *
  * The server counts as silent when it has sent no byte for the time-out. One slow reply among others is no silence.
@@ -45,7 +45,7 @@ export class RedisConnection implements RedisServers {
   #isSendScheduled = false;
   #isVisibleResendReserved = false;
   #unusableSince = 0;
-  /** Time of the server's last sign of life, or the last time when none was expected. */
+  /** Start of the present silence: the server's last sign of life, or the first request to an idle server. */
   #silentSince = 0;
   #bytesReadAtSilenceStart: number | undefined;
   readonly tracking: KeyTracking;
@@ -82,7 +82,7 @@ export class RedisConnection implements RedisServers {
     return this.#source.makeSubscriber?.() ?? this.#source.makeClient();
   }
 
-  /** @throws Error that may be logged */
+  /** @throws Error whose message has no secrets */
   send<T>(leaseKey: string, request: RedisRequest<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const onReplies = (replies: readonly unknown[]): void => resolve(request.read(replies));
@@ -101,7 +101,7 @@ export class RedisConnection implements RedisServers {
     this.tracking.start(onChange);
   }
 
-  /** Whether keys are tracked now. During a burst they are not: early renewals would delay the waiting acquisitions. */
+  /** Whether keys are tracked now. A tracked key has an early renewal, which would delay acquisitions in a burst. */
   get canTrackKeys(): boolean {
     return this.tracking.isPossible && this.#waitingRequests.count < MAX_WAITING_REQUESTS_TO_TRACK;
   }
@@ -162,10 +162,10 @@ export class RedisConnection implements RedisServers {
   }
 
   #onEnqueued(pending: PendingRequest): void {
-    // While `enqueuedAt` is 0, the time of waiting counts from `#unusableSince`.
+    // A request for a usable client keeps 0, which saves reading the clock. Its wait counts from `#unusableSince`, if ever.
     if (!this.#clientState.isUsable) pending.enqueuedAt = this.clock.now();
     const canSend = this.#clientState.isUsable && this.#requestsUnderWay.hasCapacity;
-    // A batch has one confirmation, and the next batch waits for it.
+    // All requests of an iteration share one confirmation by the replicas, and the next batch would wait for it.
     if (canSend && this.#waitingRequests.hasFullBatch && !pending.request.confirmation) this.#sendWaiting();
     else this.#scheduleSend();
     this.#replyTimeouts.start();

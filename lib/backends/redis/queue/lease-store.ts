@@ -40,8 +40,7 @@ type ClaimKind = 'exclusive' | 'shared';
  * A store with a queue on the server. A release hands the key to the first waiter that still listens: first come, first
  * served among all processes.
  *
- * The queue needs no clean-up, because it skips waiters that are silent. Each waiter retries a few times in ten
- * seconds.
+ * The queue needs no clean-up: it skips waiters that were silent for ten seconds, in which a living one asks a few times.
  */
 export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   override readonly traits = { keepsOrder: true, maxPermits: MAX_PERMITS } satisfies StoreTraits;
@@ -141,8 +140,8 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   }
 
   /**
-   * Runs a script. Repeats the call with all keys if the server demands them, or with the key of the shares if there
-   * are any.
+   * Runs a script. Repeats the call with all keys if the server demands them, or with the key of shared holders if the
+   * script asks for it.
    */
   #runScript<T>(
     name: ScriptName,
@@ -189,7 +188,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
       this.assertReplicated(replicaCount);
       return { acquired: true, fencingToken: BigInt(reply) };
     }
-    const [leftMs, lease, index] = asList(reply);
+    const [leftMs, lease, queuePosition] = asList(reply);
     if (this.#wakeUps.has(owner)) {
       this.ownersInDoubt.add(owner);
       this.waiterSubscriptions.openForWaiter(leaseKey);
@@ -197,7 +196,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     const holder = holderOf(String(lease));
     return {
       acquired: false,
-      retryAfterMs: this.#retryDelays.next(Number(leftMs), Number(index)),
+      retryAfterMs: this.#retryDelays.next(Number(leftMs), Number(queuePosition)),
       ...(holder ? { holder } : {}),
     };
   }

@@ -6,11 +6,12 @@ import { type ConnectionSettings, OwnConnection } from './own-connection.js';
 import type { Query } from './query.js';
 import { TimeoutError } from './timeout.js';
 
+/** Connections that the library opens itself, beside those of the application. */
 export class OwnConnections {
   readonly #connections = new Set<OwnConnection>();
   readonly #idleConnections: OwnConnection[] = [];
   readonly #semaphore: Semaphore;
-  readonly #idleCheck = new IdleCheck(() => this.#closeUnused());
+  readonly #idleCheck = new IdleCheck(() => this.#closeLongIdle());
   readonly health = new DatabaseHealth(() => this.query('select 1', []));
   #lastAnswerAt = -Infinity;
   #isClosed = false;
@@ -19,7 +20,7 @@ export class OwnConnections {
     this.#semaphore = new Semaphore(settings.database.dialect.connectionCount);
   }
 
-  /** Waits for a connection until `connectTimeoutMs` after the call, or after the last answer of the server. */
+  /** Waits for a free connection: `connectTimeoutMs` from the call or from the server's last answer, whichever is later. */
   readonly query: Query = (sql, parameters) => this.health.reportOutcomeOf(this.#queryWhenFree(sql, parameters, false));
 
   /** Runs a statement of a holder, before those of callers who ask for a lock. */
@@ -54,7 +55,7 @@ export class OwnConnections {
     if (!hasEntered) throw new TimeoutError('the locks had no connection free');
   }
 
-  /** Tries another connection after a failure: an idle one may be dead, or lead to a replica. */
+  /** Retries after a failure: an idle connection may be dead, or its server may have become a replica in a failover. */
   async #queryOnAnyConnection(...statement: Parameters<Query>): ReturnType<Query> {
     const deadline = Deadline.after(this.settings.requestTimeoutMs);
     for (let idleConnection = this.#takeIdle(); idleConnection; idleConnection = this.#takeIdle()) {
@@ -62,15 +63,15 @@ export class OwnConnections {
         return await this.#queryOn(idleConnection, statement);
       } catch (error) {
         if (this.#isClosed || idleConnection.isUsableAfter(error)) throw error;
-        if (error instanceof TimeoutError) return this.#queryOnNewConnection(statement);
+        if (error instanceof TimeoutError) return this.#retryAfterTimeout(statement);
         if (deadline.passed) throw error;
       }
     }
     return this.#queryOn(await this.#open(this.#openTimeoutMs), statement);
   }
 
-  /** The other idle connections may be dead like the one that was silent. */
-  async #queryOnNewConnection(statement: Parameters<Query>): ReturnType<Query> {
+  /** Tries again after a time-out, on a new connection. The other idle connections are closed: they may be dead, too. */
+  async #retryAfterTimeout(statement: Parameters<Query>): ReturnType<Query> {
     const { connectTimeoutMs, requestTimeoutMs } = this.settings;
     this.closeIdleConnections();
     const rows = await this.#queryOn(await this.#open(Math.min(connectTimeoutMs, requestTimeoutMs)), statement);
@@ -96,11 +97,11 @@ export class OwnConnections {
     this.#idleCheck.schedule();
   }
 
-  /** Leaves connections open that were used lately, and returns whether there are any. */
-  #closeUnused(): boolean {
-    const unusedCount = this.#idleConnections.filter(({ idleMs }) => idleMs >= MAX_IDLE_MS).length;
-    // The connection that was used last is the last one.
-    for (const connection of this.#idleConnections.splice(0, unusedCount)) this.#closeConnection(connection);
+  /** Closes the connections that were idle for long. Returns whether any connection is still open. */
+  #closeLongIdle(): boolean {
+    const longIdleCount = this.#idleConnections.filter(({ idleMs }) => idleMs >= MAX_IDLE_MS).length;
+    // The list is ordered by the time of the last use, the oldest first.
+    for (const connection of this.#idleConnections.splice(0, longIdleCount)) this.#closeConnection(connection);
     return this.#connections.size > 0;
   }
 

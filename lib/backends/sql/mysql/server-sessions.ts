@@ -2,7 +2,7 @@ import type { ServerSessions } from '../dialect/server-sessions.js';
 import { getHandshakeId } from './driver.js';
 
 export const mysqlServerSessions: ServerSessions = {
-  handshakeId: getHandshakeId,
+  sessionIdOf: getHandshakeId,
   async isAnySessionWorking(query, sessionIds, minWorkMs) {
     const ids = sessionIds.map(() => '?').join(', ');
     const rows = await query(

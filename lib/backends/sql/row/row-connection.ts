@@ -17,7 +17,7 @@ export type RowConnectionSettings = ConnectionSettings & {
 export class RowConnection {
   readonly #connection: TransactionConnection;
   readonly #endController = new AbortController();
-  readonly ended: AbortSignal = this.#endController.signal;
+  readonly endSignal: AbortSignal = this.#endController.signal;
   client: unknown;
   #transaction: DriverTransaction | undefined;
   #lastAnswer: Promise<unknown> = Promise.resolve();

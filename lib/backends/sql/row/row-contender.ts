@@ -69,7 +69,7 @@ export class RowContender {
         row = await this.#contendOn(connection);
         return row;
       } catch (error) {
-        if (!wasUsedBefore || !connection.ended.aborted || this.#isAbandoned) throw error;
+        if (!wasUsedBefore || !connection.endSignal.aborted || this.#isAbandoned) throw error;
         if (error instanceof TimeoutError) pool.closeIdleAfterSilence();
       } finally {
         if (!row) pool.release(connection);

@@ -31,7 +31,7 @@ export class RowLease implements GrantedLease {
   ) {
     const { connection, target } = transaction;
     this.ttlMs = target.ttlMs;
-    this.#joinedRevocation = new JoinedSignal([connection.ended, this.#revokeController.signal]);
+    this.#joinedRevocation = new JoinedSignal([connection.endSignal, this.#revokeController.signal]);
     connection.onStatementFailure = (error) => {
       const cause = toErrorWithoutStatement(error);
       if (hasErrorCode(cause, target.locks.rolledBackCodes)) this.#delayStatementsUntilChecked(async () => false);

@@ -97,8 +97,8 @@ export class RowPool {
     if (this.#isClosed) throw new DatabaseError('the row locks are closed', undefined);
     const connection = await this.#openAndReport();
     this.#connections.add(connection);
-    connection.ended.addEventListener('abort', () => this.#removeConnection(connection), { once: true });
-    if (connection.ended.aborted || this.#isClosed) this.#removeConnection(connection);
+    connection.endSignal.addEventListener('abort', () => this.#removeConnection(connection), { once: true });
+    if (connection.endSignal.aborted || this.#isClosed) this.#removeConnection(connection);
     return connection;
   }
 

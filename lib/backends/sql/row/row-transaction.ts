@@ -120,7 +120,7 @@ export class RowTransaction {
     const { key, locks, unansweredSessions } = this.target;
     unansweredSessions.rememberSession(
       key,
-      this.#sessionId ?? locks.serverSessions.handshakeId(this.connection.client),
+      this.#sessionId ?? locks.serverSessions.sessionIdOf(this.connection.client),
     );
   }
 

@@ -3,7 +3,7 @@ import { LockSession, type SessionSettings } from './lock-session.js';
 
 export class CurrentSession {
   #session: LockSession | undefined;
-  /** May still be opening. */
+  /** Session that was started last. `close` has to destroy it even while it is opening. */
   #newestSession: LockSession | undefined;
   #opening: Promise<LockSession> | undefined;
   #isClosed = false;
@@ -22,7 +22,8 @@ export class CurrentSession {
     return this.#session;
   }
 
-  /** Replaces a session that was quiet for long, unless it has locks: the server may have ended it. */
+  /** Returns the open session, or opens one. A session without locks that was quiet for long is replaced, because the
+   * server may have ended it. */
   async get(hasLocks: boolean): Promise<LockSession> {
     const session = this.#session;
     const isStale = !hasLocks && (session?.quietMs ?? 0) > this.settings.ttlMs / 2;
@@ -44,8 +45,8 @@ export class CurrentSession {
     const session = new LockSession(this.settings);
     this.#newestSession = session;
     await session.open();
-    session.ended.addEventListener('abort', () => this.#handleEnd(session), { once: true });
-    if (session.ended.aborted) throw new DatabaseError('the connection was lost', undefined);
+    session.endSignal.addEventListener('abort', () => this.#handleEnd(session), { once: true });
+    if (session.endSignal.aborted) throw new DatabaseError('the connection was lost', undefined);
     this.#session = session;
     return session;
   }

@@ -28,7 +28,7 @@ export async function lockKey(
     }
     if (lockResult !== '1') throw new DatabaseError('the server could not lock', undefined);
     const fencingToken = await raiseToken(locks.keyRow, query, table, key, metadata, owner);
-    return { acquired: true, fencingToken, ttlMs, revoked: session.ended };
+    return { acquired: true, fencingToken, ttlMs, revoked: session.endSignal };
   } catch (error) {
     if (isReadOnlyError(error)) session.destroy(error);
     else await locks.unlock(query, names).catch(() => session.destroy());

@@ -22,7 +22,7 @@ export class LockSession {
   readonly #connection: OwnConnection;
   readonly #endController = new AbortController();
   /** Aborts when the session ends: the server has freed, or will free, all locks of the session. */
-  readonly ended: AbortSignal = this.#endController.signal;
+  readonly endSignal: AbortSignal = this.#endController.signal;
   #scope = '';
   #id: string | undefined;
   #lastStatement: Promise<unknown> = Promise.resolve();
@@ -31,7 +31,7 @@ export class LockSession {
   constructor(private readonly settings: SessionSettings) {
     const { database, ttlMs } = settings;
     // Every lease listens to the signal, so many listeners are no leak.
-    setMaxListeners(0, this.ended);
+    setMaxListeners(0, this.endSignal);
     const onOpen = (query: Query): Promise<void> => this.#prepare(query);
     // A statement without an answer for a whole TTL ends the session: no lock of it is trusted by then.
     const timeouts = {
@@ -132,7 +132,7 @@ export class LockSession {
     const { locks, table, checkTable, ttlMs } = this.settings;
     this.#connection.assertSocketIsWatched('session');
     this.#id = (await locks.readSession(query)).id;
-    const handshakeId = locks.serverSessions.handshakeId(this.client);
+    const handshakeId = locks.serverSessions.sessionIdOf(this.client);
     if (handshakeId === undefined) throw createUnknownSessionError();
     if (handshakeId !== this.#id) throw createPoolerError();
     await locks.setIdleTimeout(query, ttlMs);

@@ -93,7 +93,7 @@ export class SessionLeaseStore implements LeaseStore {
       try {
         await reservation.session.heartbeat();
       } catch (error) {
-        if (!reservation.session.ended.aborted) throw error;
+        if (!reservation.session.endSignal.aborted) throw error;
       }
       return this.#reservations.get(key) === reservation;
     });
@@ -166,11 +166,11 @@ export class SessionLeaseStore implements LeaseStore {
   /** Returns whether the session has ended, so that a new one may help. */
   #endIfSilent(session: LockSession, error: unknown): boolean {
     const isSilent = error instanceof TimeoutError && session.quietMs >= this.requestTimeoutMs;
-    if (isSilent && !session.ended.aborted && !this.#hasLocks(session)) {
+    if (isSilent && !session.endSignal.aborted && !this.#hasLocks(session)) {
       session.destroy();
       this.health.reportReplacement('the connection for the locks');
     }
-    return session.ended.aborted && !this.#currentSession.isClosed;
+    return session.endSignal.aborted && !this.#currentSession.isClosed;
   }
 
   #hasLocks(session: LockSession): boolean {
@@ -219,10 +219,10 @@ export class SessionLeaseStore implements LeaseStore {
       if (reservation.isAcquired) lostLockCount += 1;
       else {
         this.#unansweredGrants.remember(key, reservation.owner);
-        this.#unansweredSessions.rememberSession(key, this.settings.locks.serverSessions.handshakeId(session.client));
+        this.#unansweredSessions.rememberSession(key, this.settings.locks.serverSessions.sessionIdOf(session.client));
       }
     }
-    const { reason } = session.ended;
+    const { reason } = session.endSignal;
     const message = reason instanceof DatabaseError ? reason.message : 'the connection with the locks was lost';
     if (lostLockCount > 0) this.health.reportDown(message);
     else this.health.report('idle');
