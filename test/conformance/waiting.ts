@@ -125,7 +125,9 @@ export function waiting({ harness, it, alone }: Suite): void {
             return next.release();
           }),
         );
-        await blocked.once(harness.namesHolder);
+        // A holder whose session has ended has nobody wait.
+        const tooEarly = handled(wait.then(() => Promise.reject(new Error('had the key before it was released'))));
+        await Promise.race([blocked.once(harness.namesHolder), tooEarly]);
       }
       await lease.release();
       await Promise.all(waits);

@@ -5,12 +5,12 @@ import { ZookeeperEnsemble } from '../../servers/zookeeper-ensemble.js';
 import { ZookeeperOperator } from '../../servers/zookeeper-operator.js';
 import { TICK_MS, ZookeeperServer } from '../../servers/zookeeper-server.js';
 import { type Connection, connectBackend } from '../../support/harness-connection.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 type ZookeeperConnection = Extract<Connection, { backend: 'zookeeper' }>;
 
 /** Milliseconds for which a holder trusts its lock: two thirds of the session's time-out. */
-const TTL_MS = atLeastMs(1_000);
+const TTL_MS = Math.min(timeLimitOf(1_000), 4_000);
 
 export interface ZookeeperHarnessOptions {
   /** The TTL of all locks, whatever a caller asks for. @default 1_000 */
