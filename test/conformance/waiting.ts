@@ -125,7 +125,7 @@ export function waiting({ harness, it, alone }: Suite): void {
             return next.release();
           }),
         );
-        // A holder whose session has ended has nobody wait.
+        // When the holder's session has ended, the waiter has the key at once, and is never told to wait.
         const tooEarly = handled(wait.then(() => Promise.reject(new Error('had the key before it was released'))));
         await Promise.race([blocked.once(harness.namesHolder), tooEarly]);
       }

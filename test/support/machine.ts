@@ -3,7 +3,7 @@ import { availableParallelism, loadavg } from 'node:os';
 const TIMERS = 40;
 /** Beyond that, a longer lease does not help either. */
 const WORST_MS = 100;
-/** Of most backends, on a machine that is not slow. */
+/** Shortest TTL of leases in the tests of most backends, on a machine that is not slow. */
 const SHORT_LEASE_MS = 500;
 /** For so long each process may run before the next one of those that share its processor. */
 const TURN_MS = 10;

@@ -51,7 +51,7 @@ export class VoteTally {
 
   /**
    * After refused tokens, returns the soonest token that a quorum would grant. After a split vote, the owner with the
-   * vote of the first node tries again. Otherwise returns `undefined`: the owner backs off.
+   * vote of the first node tries again. Returns `undefined` otherwise: the attempt ends.
    */
   nextProposal(nowUs: number): Proposal | undefined {
     const betterProposal = this.#findBetterProposal(nowUs);

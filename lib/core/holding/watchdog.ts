@@ -21,8 +21,8 @@ const MIN_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
 
 /**
- * Renews a lease every third of its TTL, one renewal at a time. Trust ends by the local clock alone, without an answer of
- * the server.
+ * Renews a lease every third of its TTL, one renewal at a time. Trust ends by the local clock alone, without an answer
+ * of the server.
  */
 export class Watchdog {
   listener: WatchdogListener | undefined;

@@ -26,7 +26,7 @@ const MAX_CROWDED_POLL_MS = 5_000;
 
 const systemRandom = (): number => randomInt(2 ** 32) / 2 ** 32;
 
-/** State that all contenders of a store share: callers who wait, or whose first request was not answered with a lease. */
+/** State that the contenders of a store share: callers whose first request was not answered with a lease. */
 export class ContenderContext {
   readonly contenders = new Set<{ cancel(reason: unknown): void }>();
   readonly patienceMs: number;

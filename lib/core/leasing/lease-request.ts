@@ -5,7 +5,10 @@ import type { PassedLease } from '../contract/lease-store.js';
 export interface AcquireRequest {
   /** Unique name of this acquisition, or of the earlier one whose queue entry the caller inherits. */
   readonly owner: string;
-  /** Milliseconds for which the server keeps the lease without a renewal. Backends with sessions use the TTL of the session instead. */
+  /**
+   * Milliseconds for which the server keeps the lease without a renewal. Backends with sessions use the TTL of the
+   * session instead.
+   */
   readonly ttlMs: number;
   /** Milliseconds at the end of `ttlMs` in which the holder no longer trusts the lease. @default 0 */
   readonly untrustedMs?: number;

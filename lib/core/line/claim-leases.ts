@@ -147,7 +147,7 @@ function describe(metadata: HolderMetadata): string {
   return Buffer.byteLength(description) > MAX_DESCRIPTION_BYTES ? '' : description;
 }
 
-/** Returns whether another holder or waiter may be added. An owner in the line may become a holder without room, too. */
+/** Returns whether another holder or waiter may be added. A waiter may become a holder without room, too. */
 function roomIn(line: Line, { maxHolders, maxWaiters }: LineLimits): { forHolder: boolean; forWaiter: boolean } {
   const holderCount = line.filter(({ token }) => token !== undefined).length;
   const isFull = line.length >= maxHolders + maxWaiters;

@@ -47,7 +47,10 @@ export class LockSet implements AsyncDisposable {
     for (const lock of this.locks.toReversed()) if (lock.needsCompletion) await lock.complete();
   }
 
-  /** Releases all locks. The requests are sent together, that of the last lock first. Never rejects, see `LockHandle.release`. A second call does nothing. */
+  /**
+   * Releases all locks. The requests are sent together, that of the last lock first. Never rejects, see
+   * `LockHandle.release`. A second call does nothing.
+   */
   async release(): Promise<void> {
     this.unlisten();
     await Promise.all(this.locks.toReversed().map((lock) => lock.release()));

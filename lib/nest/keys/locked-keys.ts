@@ -23,7 +23,7 @@ type KeyRenderer<Key> = (...input: Parameters<ValueReader>) => Key;
 
 /** Maximum length of a value before it is encoded, the same as that of a key. */
 const MAX_VALUE_LENGTH = 4096;
-/** Pattern of text that needs no percent-encoding. Templates often have the separators `_ : / | #` between placeholders. */
+/** Pattern of text that needs no percent-encoding. Excludes `_ : / | #`, which templates have between placeholders. */
 const PLAIN_TEXT_PATTERN = /^[\p{L}\p{M}\p{N}.@-]*$/u;
 
 /** The keys that a decorated method locks, for the arguments of a call. */
@@ -62,7 +62,7 @@ export class LockedKeys {
     try {
       return this.#makeKeys(instance, args, context);
     } catch (error) {
-      // The client sent the arguments of a handler, and a bad one is its error. An instance of a class comes from the application.
+      // A client sent the arguments of a handler, and a bad one is its error. It cannot send an instance of a class.
       if (context && isLockError(error, 'LOCK_CONFIGURATION') && !classInstanceErrors.has(error))
         markAsClientError(error);
       throw error;

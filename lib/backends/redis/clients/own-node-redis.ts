@@ -154,7 +154,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
       this.#channels.delete(channel);
       return client[PUB_SUB_METHODS[command]](channel);
     }
-    // Callers subscribe again to test the connection, for which node-redis sends nothing. Any reply to PING tests it, too.
+    // Callers subscribe again to test the connection, for which node-redis sends nothing. A reply to PING tests it, too.
     if (this.#channels.has(channel))
       return callNodeRedis(client, 'PING').catch((error: unknown) => {
         if (!isErrorReply(error)) throw error;

@@ -30,8 +30,8 @@ interface RoutingOptions {
  * state of the server.
  *
  * The requests of one event loop iteration are sent in one write. A bounded number of commands is under way at a time.
- * Further requests wait; of these, renewals and releases are sent before acquisitions. A request that fails while it waits is
- * never sent. The server may carry out a sent request late, even after its connection was replaced.
+ * Further requests wait; of these, renewals and releases are sent before acquisitions. A request that fails while it
+ * waits is never sent. The server may carry out a sent request late, even after its connection was replaced.
  *
  * The server counts as silent when it has sent no byte for the time-out. One slow reply among others is no silence.
  */
@@ -162,7 +162,7 @@ export class RedisConnection implements RedisServers {
   }
 
   #onEnqueued(pending: PendingRequest): void {
-    // A request for a usable client keeps 0, which saves reading the clock. Its wait counts from `#unusableSince`, if ever.
+    // A request for a usable client keeps 0, which saves reading the clock. Its wait would count from `#unusableSince`.
     if (!this.#clientState.isUsable) pending.enqueuedAt = this.clock.now();
     const canSend = this.#clientState.isUsable && this.#requestsUnderWay.hasCapacity;
     // All requests of an iteration share one confirmation by the replicas, and the next batch would wait for it.

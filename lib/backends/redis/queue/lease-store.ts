@@ -40,7 +40,8 @@ type ClaimKind = 'exclusive' | 'shared';
  * A store with a queue on the server. A release hands the key to the first waiter that still listens: first come, first
  * served among all processes.
  *
- * The queue needs no clean-up: it skips waiters that were silent for ten seconds, in which a living one asks a few times.
+ * The queue needs no clean-up, because it skips waiters that were silent for `MAX_WAITER_SILENCE_MS`. A living waiter
+ * asks more often than that.
  */
 export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   override readonly traits = { keepsOrder: true, maxPermits: MAX_PERMITS } satisfies StoreTraits;

@@ -20,7 +20,7 @@ export class OwnConnections {
     this.#semaphore = new Semaphore(settings.database.dialect.connectionCount);
   }
 
-  /** Waits for a free connection: `connectTimeoutMs` from the call or from the server's last answer, whichever is later. */
+  /** Waits for a free connection until `connectTimeoutMs` after the call or the server's last answer, the later one. */
   readonly query: Query = (sql, parameters) => this.health.reportOutcomeOf(this.#queryWhenFree(sql, parameters, false));
 
   /** Runs a statement of a holder, before those of callers who ask for a lock. */
@@ -70,7 +70,7 @@ export class OwnConnections {
     return this.#queryOn(await this.#open(this.#openTimeoutMs), statement);
   }
 
-  /** Tries again after a time-out, on a new connection. The other idle connections are closed: they may be dead, too. */
+  /** Tries again after a time-out, on a new connection. Closes the other idle connections: they may be dead, too. */
   async #retryAfterTimeout(statement: Parameters<Query>): ReturnType<Query> {
     const { connectTimeoutMs, requestTimeoutMs } = this.settings;
     this.closeIdleConnections();

@@ -22,8 +22,10 @@ export class CurrentSession {
     return this.#session;
   }
 
-  /** Returns the open session, or opens one. A session without locks that was quiet for long is replaced, because the
-   * server may have ended it. */
+  /**
+   * Returns the open session, or opens one. A session without locks that was quiet for long is replaced, because the
+   * server may have ended it.
+   */
   async get(hasLocks: boolean): Promise<LockSession> {
     const session = this.#session;
     const isStale = !hasLocks && (session?.quietMs ?? 0) > this.settings.ttlMs / 2;
