@@ -10,6 +10,8 @@ import { type BackendName, registered } from './registry.js';
 
 /** For each connection and answer of a database that is never silent. */
 const PATIENCE_MS = 15_000;
+/** As patient as a session can be whose end some of the checks wait for. */
+const SESSION_PATIENCE_MS = 5_000;
 
 const wanted = (process.env.LOCK_BACKENDS ?? '').split(',').filter((name) => name !== '');
 
@@ -67,9 +69,12 @@ async function storeOf(harness: BackendHarness): Promise<LeaseStore> {
 /** Fifty callers of a database may need fifty connections, which a busy machine is slow to open. */
 async function patientStoreOf(harness: BackendHarness): Promise<LeaseStore> {
   const connection = harness.connection?.();
-  if (!connection || !isSql(connection) || connection.options?.strategy === 'session') return storeOf(harness);
-  const options = { ...connection.options, connectTimeoutMs: PATIENCE_MS, requestTimeoutMs: PATIENCE_MS };
-  const { store } = await connectBackend({ ...connection, options });
+  if (!connection || !isSql(connection)) return storeOf(harness);
+  const patience =
+    connection.options?.strategy === 'session'
+      ? { sessionTtlMs: SESSION_PATIENCE_MS, requestTimeoutMs: SESSION_PATIENCE_MS }
+      : { connectTimeoutMs: PATIENCE_MS, requestTimeoutMs: PATIENCE_MS };
+  const { store } = await connectBackend({ ...connection, options: { ...connection.options, ...patience } });
   return store;
 }
 
