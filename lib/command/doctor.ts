@@ -28,7 +28,7 @@ export async function examineServer(options: CommandOptions): Promise<Report> {
     const lines = [
       `${removeSecrets(getUrl(options))} is ${health.status}`,
       `a lock and its release take ${roundTrip.medianMs.toFixed(2)} ms (median of ${ROUND_TRIP_COUNT}), ${roundTrip.longestMs.toFixed(2)} ms at most`,
-      ...(roundTrip.aheadMs === undefined ? [] : [`its clock is ${describeSkew(roundTrip.aheadMs)}`]),
+      ...(roundTrip.clockSkewMs === undefined ? [] : [`its clock is ${describeSkew(roundTrip.clockSkewMs)}`]),
       ...advice.map((text) => `advice: ${text}`),
       `guarantee: ${GUARANTEE_TEXTS[guarantee]}`,
     ];
@@ -43,33 +43,33 @@ interface RoundTrip {
   readonly medianMs: number;
   readonly longestMs: number;
   /** Milliseconds by which the server's clock is ahead of this process's; `undefined` where tokens do not follow a clock. */
-  readonly aheadMs?: number | undefined;
+  readonly clockSkewMs?: number | undefined;
 }
 
 async function measureRoundTrips({ store }: LockBackend): Promise<RoundTrip> {
   const owner = randomUUID();
   const durationsMs: number[] = [];
-  let aheadMs: number | undefined;
+  let clockSkewMs: number | undefined;
   for (let round = 0; round < ROUND_TRIP_COUNT; round += 1) {
     const startMs = performance.now();
     const attempt = await store.tryAcquire(KEY, owner, TTL_MS, { host: 'doctor', pid: process.pid });
     if (attempt.acquired) await store.release(KEY, owner);
     durationsMs.push(performance.now() - startMs);
-    if (attempt.acquired) aheadMs = Number(attempt.fencingToken) / 1000 - Date.now();
+    if (attempt.acquired) clockSkewMs = Number(attempt.fencingToken) / 1000 - Date.now();
   }
   durationsMs.sort((a, b) => a - b);
-  const isClockToken = aheadMs !== undefined && Math.abs(aheadMs) < MAX_CLOCK_SKEW_MS;
+  const isClockToken = clockSkewMs !== undefined && Math.abs(clockSkewMs) < MAX_CLOCK_SKEW_MS;
   return {
     medianMs: durationsMs[ROUND_TRIP_COUNT / 2] ?? 0,
     longestMs: durationsMs.at(-1) ?? 0,
-    aheadMs: isClockToken ? aheadMs : undefined,
+    clockSkewMs: isClockToken ? clockSkewMs : undefined,
   };
 }
 
 /** Milliseconds by which a token may differ from the clock of this process. Tokens that differ by more are counters. */
 const MAX_CLOCK_SKEW_MS = 86_400_000;
 
-function describeSkew(aheadMs: number): string {
-  const ms = Math.round(Math.abs(aheadMs));
-  return ms < 1 ? 'as ours' : `${ms} ms ${aheadMs > 0 ? 'ahead of' : 'behind'} ours`;
+function describeSkew(clockSkewMs: number): string {
+  const ms = Math.round(Math.abs(clockSkewMs));
+  return ms < 1 ? 'as ours' : `${ms} ms ${clockSkewMs > 0 ? 'ahead of' : 'behind'} ours`;
 }

@@ -32,13 +32,13 @@ export * from './contract/errors.js';
 // For writers of stores. The backends of this library import no other file of the core.
 export {
   type AdoptedLease,
-  type Asker,
+  type Caller,
   type GrantedLease,
   type Guarantee,
   type LeaseAttempt,
   type LeaseStore,
   type LeaseWatch,
-  type PassedLease,
+  type TransferredLease,
   type RefusedLease,
   type StoreTraits,
   type TtlLimits,
@@ -108,7 +108,7 @@ export {
   describeLine,
   withoutOwner,
 } from './line/line.js';
-export { type LineCell, type CellReading, type CellUpdate } from './line/line-cell.js';
+export { type LineStorage, type StoredLine, type LineUpdate } from './line/line-storage.js';
 export { canAwaitGrant, isHolderByIndex, type Obstacle, obstacleOf } from './line/obstacle.js';
 export { packLine, unpackLine } from './line/packed-line.js';
 export { WakeUps } from './leasing/wake-ups.js';

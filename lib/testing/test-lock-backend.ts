@@ -9,7 +9,7 @@ import {
   type LeaseStore,
   LockBackendError,
   MAX_PERMITS,
-  type PassedLease,
+  type TransferredLease,
   type StoreTraits,
 } from '../core/index.js';
 import { MemoryLeaseStore } from '../backends/memory/index.js';
@@ -54,9 +54,9 @@ export class TestLockBackend implements LeaseStore {
     return this.#store.passOn(key, owner, ttlMs);
   }
 
-  async adopt(key: string, passed: PassedLease, adopted: AdoptedLease): Promise<LeaseAttempt> {
+  async adopt(key: string, transferred: TransferredLease, adopted: AdoptedLease): Promise<LeaseAttempt> {
     this.#throwIfBroken();
-    return this.#makeRevocable(key, adopted.owner, await this.#store.adopt(key, passed, adopted));
+    return this.#makeRevocable(key, adopted.owner, await this.#store.adopt(key, transferred, adopted));
   }
 
   async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {

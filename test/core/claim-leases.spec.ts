@@ -1,20 +1,26 @@
 import { describe, expect, it } from '@jest/globals';
-import { type CellReading, type CellUpdate, ClaimLeases, type Line, type LineCell } from 'nestjs-distributed-lock/core';
+import {
+  type StoredLine,
+  type LineUpdate,
+  ClaimLeases,
+  type Line,
+  type LineStorage,
+} from 'nestjs-distributed-lock/core';
 
 const METADATA = { host: 'h', pid: 1 };
 const LIMITS = { maxHolders: 2, maxWaiters: 2 };
 
 /** A value that nobody else changes. */
-class Cell implements LineCell<Line> {
+class Cell implements LineStorage<Line> {
   line: Line = [];
   now = 1_000;
-  aheadMs = 0;
+  uncertaintyMs = 0;
 
-  async read(): Promise<CellReading<Line>> {
-    return { line: this.line, now: this.now, aheadMs: this.aheadMs, nextToken: 1n, version: this.line };
+  async read(): Promise<StoredLine<Line>> {
+    return { line: this.line, now: this.now, uncertaintyMs: this.uncertaintyMs, nextToken: 1n, version: this.line };
   }
 
-  async swap(_key: string, _version: Line, { line }: CellUpdate): Promise<boolean> {
+  async swap(_key: string, _version: Line, { line }: LineUpdate): Promise<boolean> {
     this.line = line;
     return true;
   }
@@ -77,10 +83,10 @@ describe('leases in a line', () => {
     const cell = new Cell();
     const leases = new ClaimLeases(cell, LIMITS);
     await ask(leases, 'holder');
-    cell.aheadMs = 2_500;
+    cell.uncertaintyMs = 2_500;
     await ask(leases, 'waiter');
     cell.now += 2_500;
-    cell.aheadMs = 0;
+    cell.uncertaintyMs = 0;
     await ask(leases, 'other');
     cell.now += 4_000;
     await ask(leases, 'other');

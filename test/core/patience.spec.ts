@@ -42,8 +42,8 @@ describe('patience of LockBackend', () => {
 
   it('tells the store until when the caller waits', async () => {
     const until: unknown[] = [];
-    store.tryAcquire = (...[, , , , asker]: Parameters<LeaseStore['tryAcquire']>) => {
-      until.push(asker?.deadline.at);
+    store.tryAcquire = (...[, , , , caller]: Parameters<LeaseStore['tryAcquire']>) => {
+      until.push(caller?.deadline.at);
       return Promise.resolve({ acquired: true, fencingToken: 1n });
     };
     for (const waitMs of [0, 300]) await backend.acquire('k', request(waitMs));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as present from 'nestjs-distributed-lock/core';
-import type { CellReading, CellUpdate, LineCell } from 'nestjs-distributed-lock/core';
+import type { StoredLine, LineUpdate, LineStorage } from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { coreOf, type Mutant } from '../simulation/mutants.js';
 
@@ -33,7 +33,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     mistake: 'takes the plain lease of any holder',
     file: 'line/claim-leases.ts',
-    from: 'if (lease?.owner === passed.owner)',
+    from: 'if (lease?.owner === transferred.owner)',
     to: 'if (lease)',
   },
 ];
@@ -82,21 +82,21 @@ async function violationsOfLine({ ClaimLeases }: typeof present): Promise<string
   for (const owner of ['stranger', 'former']) {
     const line = [{ owner: 'former', until: 5_000, token: 7n, description: '' }];
     for (const held of [{ line }, { line: [], lease: { owner: 'former', leftMs: 5_000 } }]) {
-      const attempt = await new ClaimLeases(new OneCell(held)).adopt('k', { owner, fencingToken: 7n }, adopted);
+      const attempt = await new ClaimLeases(new OneLine(held)).adopt('k', { owner, fencingToken: 7n }, adopted);
       if (attempt.acquired !== (owner === 'former')) violations.push(`${owner}: ${attempt.acquired}`);
     }
   }
   return violations;
 }
 
-class OneCell implements LineCell<number> {
-  constructor(private readonly held: Pick<CellReading<number>, 'line' | 'lease'>) {}
+class OneLine implements LineStorage<number> {
+  constructor(private readonly held: Pick<StoredLine<number>, 'line' | 'lease'>) {}
 
-  async read(): Promise<CellReading<number>> {
+  async read(): Promise<StoredLine<number>> {
     return { now: 0, nextToken: 8n, version: 1, ...this.held };
   }
 
-  async swap(_key: string, _version: number, _next: CellUpdate): Promise<boolean> {
+  async swap(_key: string, _version: number, _next: LineUpdate): Promise<boolean> {
     return true;
   }
 }

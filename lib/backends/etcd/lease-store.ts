@@ -9,7 +9,7 @@ import {
   LockBackendError,
   LockConfigurationError,
   packHolder,
-  type PassedLease,
+  type TransferredLease,
   SessionEntries,
   type StoreTraits,
 } from '../../core/index.js';
@@ -90,9 +90,9 @@ export class EtcdLeaseStore implements LeaseStore {
     return isPassedOn;
   }
 
-  async adopt(key: string, passed: PassedLease, { owner, metadata }: AdoptedLease): Promise<LeaseAttempt> {
+  async adopt(key: string, transferred: TransferredLease, { owner, metadata }: AdoptedLease): Promise<LeaseAttempt> {
     const session = await this.#currentSession();
-    const adoption = { key, formerOwner: passed.owner, owner, value: valueOf(owner, metadata) };
+    const adoption = { key, formerOwner: transferred.owner, owner, value: valueOf(owner, metadata) };
     try {
       const adoptedEntry = await retryOnStaleConnection(() => adoptEntry(this.#context, session, adoption));
       if (!adoptedEntry) return { acquired: false, retryAfterMs: null };
@@ -100,7 +100,7 @@ export class EtcdLeaseStore implements LeaseStore {
       const { ttlMs, heartbeatSentAt: sentAt, endSignal: revoked } = session;
       this.#adoptersInDoubt.delete(owner);
       this.#entries.getOrCreate(owner, session, createEntry);
-      return { acquired: true, fencingToken: passed.fencingToken, ttlMs, sentAt, revoked };
+      return { acquired: true, fencingToken: transferred.fencingToken, ttlMs, sentAt, revoked };
     } catch (error) {
       this.#adoptersInDoubt.set(owner, session);
       session.endIfLeaseMissing(error);

@@ -1,17 +1,17 @@
 import {
   type AdoptedLease,
-  type Asker,
+  type Caller,
   ClaimLeases,
   type HealthSource,
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseState,
   type LeaseStore,
-  type PassedLease,
+  type TransferredLease,
   systemClock,
   type StoreTraits,
 } from '../../core/index.js';
-import { ClaimCell, isClaimLine } from './claim-cell.js';
+import { ClaimLineStorage, isClaimLine } from './claim-line-storage.js';
 import type { StoredItem } from './dialect.js';
 import { type ItemNames, itemNames } from './item-names.js';
 import { assertKeptLongEnough, requirePlausibleToken } from './lease-checks.js';
@@ -48,14 +48,14 @@ export class MemcachedLeaseStore implements LeaseStore {
   } satisfies StoreTraits;
 
   /** Owners with a lost request, which may still arrive and make a lease without a holder. */
-  readonly #ownersInDoubt = new Set<string>();
+  readonly #unansweredOwners = new Set<string>();
   readonly #claims;
 
   constructor(
     private readonly servers: MemcachedServers,
     private readonly prefix: string,
   ) {
-    this.#claims = new ClaimLeases(new ClaimCell(servers, prefix));
+    this.#claims = new ClaimLeases(new ClaimLineStorage(servers, prefix));
   }
 
   start(): Promise<void> {
@@ -67,7 +67,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     owner: string,
     ttlMs: number,
     metadata: HolderMetadata,
-    asker?: Asker,
+    caller?: Caller,
   ): Promise<LeaseAttempt> {
     await this.servers.assertSameServerList();
     if (!this.#claims.has(owner)) {
@@ -76,13 +76,13 @@ export class MemcachedLeaseStore implements LeaseStore {
       const outcome = await this.servers.getNode(key).run(acquire, () => this.#markInDoubt(owner, ttlMs));
       if (outcome !== 'claim-line') return outcome;
     }
-    const canWait = asker !== undefined && !asker.deadline.passed;
+    const canWait = caller !== undefined && !caller.deadline.passed;
     return this.#claims.tryAcquire(key, owner, ttlMs, metadata, canWait).catch(this.#onFailureOf(owner, ttlMs));
   }
 
-  async adopt(key: string, passed: PassedLease, adopted: AdoptedLease): Promise<LeaseAttempt> {
+  async adopt(key: string, transferred: TransferredLease, adopted: AdoptedLease): Promise<LeaseAttempt> {
     await this.servers.assertSameServerList();
-    return this.#claims.adopt(key, passed, adopted).catch(this.#onFailureOf(adopted.owner, adopted.ttlMs));
+    return this.#claims.adopt(key, transferred, adopted).catch(this.#onFailureOf(adopted.owner, adopted.ttlMs));
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -102,7 +102,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     const wasHeld = await this.#release(key, owner);
     // A lost request may arrive after a release that deleted nothing.
     const releaseAgain = (): unknown => this.#release(key, owner).catch(() => undefined);
-    if (this.#ownersInDoubt.delete(owner))
+    if (this.#unansweredOwners.delete(owner))
       systemClock.schedule(MAX_ARRIVAL_DELAY_MS, releaseAgain, { background: true });
     return wasHeld;
   }
@@ -152,8 +152,8 @@ export class MemcachedLeaseStore implements LeaseStore {
   }
 
   #markInDoubt(owner: string, ttlMs: number): void {
-    this.#ownersInDoubt.add(owner);
-    systemClock.schedule(ttlMs, () => this.#ownersInDoubt.delete(owner), { background: true });
+    this.#unansweredOwners.add(owner);
+    systemClock.schedule(ttlMs, () => this.#unansweredOwners.delete(owner), { background: true });
   }
 
   async #acquire(

@@ -58,9 +58,9 @@ export class ServerClock {
     return BigInt(Math.floor(seconds * 1_000)) * 1_000n;
   }
 
-  /** Returns bounds of the server's time in milliseconds: not before `nowMs`, and at most `aheadMs` after it. */
-  boundsAt(now: number): { readonly nowMs: number; readonly aheadMs: number } {
-    return { nowMs: this.#lowerBoundS(now) * 1_000, aheadMs: MAX_LAG_S * 1_000 };
+  /** Returns bounds of the server's time in milliseconds: not before `nowMs`, and at most `uncertaintyMs` after it. */
+  boundsAt(now: number): { readonly nowMs: number; readonly uncertaintyMs: number } {
+    return { nowMs: this.#lowerBoundS(now) * 1_000, uncertaintyMs: MAX_LAG_S * 1_000 };
   }
 
   /** Returns the server's time in seconds, or up to `MAX_LAG_S` less, never more. */

@@ -14,7 +14,7 @@ import {
   type Line,
   MAX_PERMITS,
   packMetadata,
-  type PassedLease,
+  type TransferredLease,
   PROCESS_START_MS,
   type StoreTraits,
   systemClock,
@@ -68,14 +68,14 @@ export class MemoryLeaseStore implements LeaseStore {
     return wasHeld;
   }
 
-  async adopt(key: string, passed: PassedLease, adopted: AdoptedLease): Promise<LeaseAttempt> {
+  async adopt(key: string, transferred: TransferredLease, adopted: AdoptedLease): Promise<LeaseAttempt> {
     const { owner, ttlMs, metadata } = adopted;
     const now = this.clock.now();
     const newEntry = { owner, until: now + ttlMs, description: describeHolder(metadata, now) };
-    const line = withNewOwner(this.#liveLine(key), passed.owner, newEntry);
+    const line = withNewOwner(this.#liveLine(key), transferred.owner, newEntry);
     if (!line) return { acquired: false, retryAfterMs: null };
     this.#storeLine(key, line);
-    return { acquired: true, fencingToken: passed.fencingToken };
+    return { acquired: true, fencingToken: transferred.fencingToken };
   }
 
   /** Wakes the waiters even if the lease has just expired. */

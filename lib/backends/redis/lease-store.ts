@@ -1,13 +1,13 @@
 import {
   type AdoptedLease,
-  type Asker,
+  type Caller,
   type HealthSource,
   type LeaseAttempt,
   type LeaseState,
   type LeaseStore,
   type LeaseWatch,
   NotSentError,
-  type PassedLease,
+  type TransferredLease,
   type StoreTraits,
 } from '../../core/index.js';
 import type { RedisCommand } from './connection/redis-client.js';
@@ -16,7 +16,7 @@ import { toLoggableError } from './error.js';
 import { scanKeys } from './key-scan.js';
 import { explainStartError } from './missing-commands.js';
 import type { ResolvedRedisOptions } from './options.js';
-import { OwnersInDoubt } from './owners-in-doubt.js';
+import { LateGrantOwners } from './late-grant-owners.js';
 import { RENEW } from './scripts/lease-scripts.js';
 import { isLeaseOf, keyOfLease, leaseKeyOf } from './scripts/redis-values.js';
 import type { Subscriptions } from './connection/subscription.js';
@@ -31,7 +31,7 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
   readonly traits: StoreTraits = { keepsOrder: true };
-  protected readonly ownersInDoubt = new OwnersInDoubt();
+  protected readonly lateGrantOwners = new LateGrantOwners();
   protected readonly prefix: string;
   protected readonly tracksKeys: boolean;
 
@@ -71,12 +71,12 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
 
   /** Must be called for an acquisition that failed, with the error of the request. */
   protected noteFailedAcquisition(owner: string, error: Error): void {
-    if (!(error instanceof NotSentError)) this.ownersInDoubt.add(owner);
+    if (!(error instanceof NotSentError)) this.lateGrantOwners.add(owner);
   }
 
   /** Releases a key that was granted to `owner` after its release. */
   protected releaseLateGrant(owner: string): void {
-    const key = this.ownersInDoubt.releasedKeyOf(owner);
+    const key = this.lateGrantOwners.releasedKeyOf(owner);
     if (key !== undefined) this.release(key, owner).catch(() => undefined);
   }
 
@@ -126,9 +126,9 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
   protected adoptByScript(
     script: RedisScript,
     keys: readonly [string, ...string[]],
-    { owner: formerOwner, fencingToken }: PassedLease,
+    { owner: formerOwner, fencingToken }: TransferredLease,
     { owner, ttlMs, value }: Omit<AdoptedLease, 'metadata'> & { readonly value: string },
-    asker: Asker | undefined,
+    caller: Caller | undefined,
   ): Promise<LeaseAttempt> {
     return this.servers.send(keys[0], {
       commands: [{ script, keys, args: [formerOwner, owner, value, Math.ceil(ttlMs)] }],
@@ -138,7 +138,7 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
         this.assertReplicated(replicaCount);
         return { acquired: true, fencingToken };
       },
-      asker,
+      caller,
       onFailure: (error) => this.noteFailedAcquisition(owner, error),
       onLateReply: () => this.releaseLateGrant(owner),
     });

@@ -1,5 +1,5 @@
 import {
-  type Asker,
+  type Caller,
   type Guarantee,
   type HealthSource,
   type Holder,
@@ -36,7 +36,7 @@ interface LeaseRequest {
   readonly key: string;
   readonly owner: string;
   readonly metadata: HolderMetadata;
-  readonly asker: Asker | undefined;
+  readonly caller: Caller | undefined;
   readonly wake: Wake;
 }
 
@@ -68,10 +68,10 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     owner: string,
     _ttlMs: number,
     metadata: HolderMetadata,
-    asker?: Asker,
+    caller?: Caller,
   ): Promise<LeaseAttempt> {
     const wake = this.#entries.wakeUpOf(owner);
-    const request = { key, owner, metadata, asker, wake };
+    const request = { key, owner, metadata, caller, wake };
     try {
       return await (wake ? this.#attempt(request) : this.#attemptWithRetry(request));
     } catch (error) {
@@ -151,10 +151,10 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   }
 
   async #attempt(request: LeaseRequest): Promise<LeaseAttempt> {
-    const { owner, asker, wake } = request;
+    const { owner, caller, wake } = request;
     const session = await this.#connectedSession(wake);
     const hasEarlierEntry = this.#entries.get(owner) !== undefined;
-    if (asker?.onSend() === false)
+    if (caller?.onSend() === false)
       throw hasEarlierEntry ? new Error('nobody waits for it any more') : new NotSentError();
     const entry = this.#entries.getOrCreate(owner, session, () => this.#createEntry(request, session));
     for (;;) {

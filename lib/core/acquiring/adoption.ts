@@ -32,7 +32,7 @@ export async function adoptLease(
   const slot = slotOf(key, options);
   const untrustedMs = getUntrustedMs(options, backend.store.traits);
   const startedAt = clock.now();
-  const passedLease = { owner: ticket.owner, fencingToken: ticket.fencingToken >> HAND_OFF_BITS };
+  const transferredLease = { owner: ticket.owner, fencingToken: ticket.fencingToken >> HAND_OFF_BITS };
   const earlierHandOffs = Number(BigInt.asUintN(Number(HAND_OFF_BITS), ticket.fencingToken));
   const deadline = Deadline.after(options.waitMs, clock, startedAt);
   const request = { ttlMs: options.ttlMs + untrustedMs, untrustedMs, deadline, signal: options.signal, metadata };
@@ -41,7 +41,7 @@ export async function adoptLease(
   let hold: Hold;
   try {
     const owner = createOwner() + ownerSuffixOf(options);
-    const lease = await backend.acquire(key, { ...request, owner, passedLease });
+    const lease = await backend.acquire(key, { ...request, owner, transferredLease });
     if (!lease) throw new LockLostError(key, 'transferred');
     hold = holds.beginAdoptedHold(key, options, lease, earlierHandOffs + 1);
   } catch (error) {

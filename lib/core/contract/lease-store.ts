@@ -41,7 +41,7 @@ export interface StoreTraits {
    */
   readonly writesWithoutOwnerCheck?: boolean;
   /**
-   * Milliseconds that each waiter of a process adds to the pause between two questions of every waiter, up to five
+   * Milliseconds that each waiter of a process adds to the pause between two attempts of every waiter, up to five
    * seconds in all. The longer pause leaves the server time for the requests of holders.
    * @default 0
    */
@@ -68,14 +68,20 @@ export interface LeaseStore {
    * `ttlMs` and the same token or a greater one. Must settle within a bounded time, also on a server that does not
    * answer.
    */
-  tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata, asker?: Asker): Promise<LeaseAttempt>;
+  tryAcquire(
+    key: string,
+    owner: string,
+    ttlMs: number,
+    metadata: HolderMetadata,
+    caller?: Caller,
+  ): Promise<LeaseAttempt>;
   /** Resolves to whether `owner` still has the key, and has it for another `ttlMs`. Never grants the key anew. */
   renew(key: string, owner: string, ttlMs: number): Promise<boolean>;
   /**
-   * Grants the key to the owner of `adopted` if the owner of `passed` has it, and ends that lease, in one atomic step. A
-   * second call succeeds, with a full `ttlMs`. Never grants a key that is free. @default refused
+   * Grants the key to the owner of `adopted` if the owner of `transferred` has it, and ends that lease, in one atomic
+   * step. A second call succeeds, with a full `ttlMs`. Never grants a key that is free. @default refused
    */
-  adopt?(key: string, passed: PassedLease, adopted: AdoptedLease, asker?: Asker): Promise<LeaseAttempt>;
+  adopt?(key: string, transferred: TransferredLease, adopted: AdoptedLease, caller?: Caller): Promise<LeaseAttempt>;
   /**
    * Keeps the key of `owner` for `ttlMs`, even if this process ends, for `adopt` in any process. Resolves to whether
    * `owner` had the key. This process then uses the owner for a release at most.
@@ -118,7 +124,7 @@ export interface LeaseStore {
 }
 
 /** Caller that asks for a lease, for stores whose requests may wait before they are sent. */
-export interface Asker {
+export interface Caller {
   /** Time until which the caller waits, for servers that can wait. A deadline in the past means one attempt. */
   readonly deadline: Deadline;
   /**
@@ -140,7 +146,7 @@ export interface LeaseWatch {
 }
 
 /** Lease that another process passes on: see `LockHandle.transfer`. */
-export interface PassedLease {
+export interface TransferredLease {
   readonly owner: string;
   /** Token of the grant, without the bits for hand-offs. The next owner's lease has it as well. */
   readonly fencingToken: bigint;

@@ -5,7 +5,7 @@ import { type Lease, StoreLease } from './lease.js';
 import type { LeaseTimes } from './lease-times.js';
 import type { CleanUp } from './owned-key.js';
 import type { ObservedHealth } from './observed-health.js';
-import type { Question } from './question.js';
+import type { PendingAcquisition } from './pending-acquisition.js';
 
 /** How a waiter polls the store. Polling finds a free key even if the store sends no wake-up. */
 export interface PollingOptions {
@@ -15,7 +15,7 @@ export interface PollingOptions {
    * @default 50, or 30_000 where the store wakes its waiters
    */
   pollMs?: number;
-  /** Milliseconds for which a failing question is repeated before `LockBackendError`. @default 2_000 */
+  /** Milliseconds for which a failing request is repeated before `LockBackendError`. @default 2_000 */
   patienceMs?: number;
   /** Source of the jitter of pauses, for tests: numbers from 0 to below 1. @default cryptographically random */
   random?: () => number;
@@ -49,12 +49,12 @@ export class ContenderContext {
     return Math.max(this.#minPollMs, Math.min(MAX_CROWDED_POLL_MS, crowdedMs));
   }
 
-  noteFailure(error: unknown, question: Question): void {
-    if (!(question.hasContenderEnded && error instanceof NotSentError))
-      this.observedHealth.noteFailure(error, 'acquire', question);
+  noteFailure(error: unknown, acquisition: PendingAcquisition): void {
+    if (!(acquisition.hasContenderEnded && error instanceof NotSentError))
+      this.observedHealth.noteFailure(error, 'acquire', acquisition);
   }
 
-  createLease(question: Question, granted: GrantedLease, times: LeaseTimes, wasQueued = false): Lease {
-    return new StoreLease(this, question, granted, times, wasQueued);
+  createLease(acquisition: PendingAcquisition, granted: GrantedLease, times: LeaseTimes, wasQueued = false): Lease {
+    return new StoreLease(this, acquisition, granted, times, wasQueued);
   }
 }

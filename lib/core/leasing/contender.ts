@@ -6,7 +6,7 @@ import type { LeaseAttempt, RefusedLease } from '../contract/lease-store.js';
 import type { Lease } from './lease.js';
 import { scheduleReplyTimeout } from '../time/reply-timeout.js';
 import { assertLockDelay } from '../options/option-resolver.js';
-import type { Question } from './question.js';
+import type { PendingAcquisition } from './pending-acquisition.js';
 import { AFTER_EXPIRY_MS } from './wake-ups.js';
 
 /** Time within which a healthy store answers. A longer silence is handled as a possible failure. */
@@ -35,19 +35,19 @@ export class Contender {
 
   constructor(
     private readonly context: ContenderContext,
-    private readonly question: Question,
+    private readonly acquisition: PendingAcquisition,
   ) {
-    this.#mayNeedCleanUp = question.request.inheritsQueueEntry === true;
+    this.#mayNeedCleanUp = acquisition.request.inheritsQueueEntry === true;
   }
 
   async run(): Promise<Lease | null> {
-    const { context, question } = this;
-    const { key, isSingleAttempt, answer, request } = question;
+    const { context, acquisition } = this;
+    const { key, isSingleAttempt, answer, request } = acquisition;
     let lease: Lease | null = null;
     context.contenders.add(this);
     try {
       this.#startListening();
-      if (request.shouldYield === true && !isSingleAttempt && !question.unwatch) await this.#waitForOtherProcesses();
+      if (request.shouldYield === true && !isSingleAttempt && !acquisition.unwatch) await this.#waitForOtherProcesses();
       let leaseOrDelayMs = await this.#attempt(answer);
       while (typeof leaseOrDelayMs === 'number')
         leaseOrDelayMs = isSingleAttempt ? null : await this.#attemptAfter(leaseOrDelayMs);
@@ -58,8 +58,8 @@ export class Contender {
       throw new LockBackendError(key, { backend: context.store.name, operation: 'acquire', cause: error });
     } finally {
       context.contenders.delete(this);
-      question.hasContenderEnded = true;
-      question.unwatch?.();
+      acquisition.hasContenderEnded = true;
+      acquisition.unwatch?.();
       this.#abortListener?.end();
       const needsCleanUp = !lease && this.#mayNeedCleanUp;
       if (needsCleanUp && !this.#tryPassQueueEntry()) this.#cleanUp();
@@ -67,20 +67,20 @@ export class Contender {
   }
 
   #cleanUp(): void {
-    const { key, owner, ttlMs, clock } = this.question;
+    const { key, owner, ttlMs, clock } = this.acquisition;
     this.context.cleanUp({ key, owner, ttlMs, clock }, this.#lastAttempt);
   }
 
   #startListening(): void {
-    const { question } = this;
-    const { signal } = question.request;
-    question.onWake = () => this.#endPause();
+    const { acquisition } = this;
+    const { signal } = acquisition.request;
+    acquisition.onWake = () => this.#endPause();
     if (signal?.aborted === true) this.cancel(signal.reason);
-    // A question that was sent before becomes the last attempt even after an abort, because the clean-up has to come
-    // after it.
-    if (!question.answer) {
+    // An acquisition that was sent before becomes the last attempt even after an abort, because the clean-up has to
+    // come after it.
+    if (!acquisition.answer) {
       this.#throwIfCancelled();
-      question.watchForWakeUp(this.context.store);
+      acquisition.watchForWakeUp(this.context.store);
     }
     if (signal?.aborted === false) this.#abortListener = new AbortListener(signal, () => this.cancel(signal.reason));
   }
@@ -91,7 +91,7 @@ export class Contender {
   }
 
   #tryPassQueueEntry(): boolean {
-    return this.#hasQueueEntry && !this.#isRequestPending && this.question.request.passQueueEntry?.() === true;
+    return this.#hasQueueEntry && !this.#isRequestPending && this.acquisition.request.passQueueEntry?.() === true;
   }
 
   #throwIfCancelled(): void {
@@ -100,14 +100,16 @@ export class Contender {
 
   /** Waits for one polling interval of other processes, so that each of them can ask first. */
   async #waitForOtherProcesses(): Promise<void> {
-    await this.#pauseFor(Math.min(this.context.pollMs * 1.5 + AFTER_EXPIRY_MS, this.question.deadline.remainingMs / 2));
+    await this.#pauseFor(
+      Math.min(this.context.pollMs * 1.5 + AFTER_EXPIRY_MS, this.acquisition.deadline.remainingMs / 2),
+    );
     this.#throwIfCancelled();
   }
 
   async #attemptAfter(delayMs: number): Promise<Lease | null | number> {
     await this.#pauseFor(delayMs);
     this.#throwIfCancelled();
-    return this.question.deadline.passed ? this.#resultAtDeadline() : this.#attempt();
+    return this.acquisition.deadline.passed ? this.#resultAtDeadline() : this.#attempt();
   }
 
   /** @throws the latest failure of the backend, if there is one */
@@ -119,12 +121,12 @@ export class Contender {
 
   /** Resolves to a lease, to `null` at the deadline, or to the milliseconds until the next attempt. */
   #attempt(pendingAnswer?: Promise<LeaseAttempt>): Promise<Lease | null | number> {
-    const { question } = this;
+    const { acquisition } = this;
     const neededCleanUpBefore = this.#mayNeedCleanUp;
-    if (!pendingAnswer) question.wasWoken = false;
+    if (!pendingAnswer) acquisition.wasWoken = false;
     this.#mayNeedCleanUp = true;
     this.#isRequestPending = true;
-    const answer = pendingAnswer ?? this.#sendQuestion();
+    const answer = pendingAnswer ?? this.#send();
     this.#lastAttempt = neededCleanUpBefore ? answer.catch(doNothing) : answer;
     return this.#awaitAnswer(answer).then(
       (attempt) => attempt && this.#onAnswer(attempt),
@@ -135,27 +137,28 @@ export class Contender {
     );
   }
 
-  #sendQuestion(): Promise<LeaseAttempt> {
-    const { context, question } = this;
-    const answer = question.send(context.store);
+  #send(): Promise<LeaseAttempt> {
+    const { context, acquisition } = this;
+    const answer = acquisition.send(context.store);
     answer.then(
       () => context.observedHealth.noteCarriedOut('acquire'),
-      (error: unknown) => context.noteFailure(error, question),
+      (error: unknown) => context.noteFailure(error, acquisition),
     );
     return answer;
   }
 
   #onAnswer(answer: LeaseAttempt): Lease | null | number {
-    const { context, question } = this;
-    if (!answer.acquired) return question.request.passedLease ? null : this.#onRefusal(answer);
-    const times = question.leaseTimesOf(answer);
-    assertLockDelay(question.request.untrustedMs ?? 0, times.serverTtlMs, context.store);
-    if (question.canTrust(answer, times)) return context.createLease(question, answer, times, this.#hasQueueEntry);
+    const { context, acquisition } = this;
+    if (!answer.acquired) return acquisition.request.transferredLease ? null : this.#onRefusal(answer);
+    const times = acquisition.leaseTimesOf(answer);
+    assertLockDelay(acquisition.request.untrustedMs ?? 0, times.serverTtlMs, context.store);
+    if (acquisition.canTrust(answer, times))
+      return context.createLease(acquisition, answer, times, this.#hasQueueEntry);
     return this.#onFailure(new Error('the answer came after the lease had ended'));
   }
 
   #onRefusal({ retryAfterMs, holder, obstacle, staysInLine = false }: RefusedLease): number {
-    const { clock, request, sentAt, unwatch } = this.question;
+    const { clock, request, sentAt, unwatch } = this.acquisition;
     this.#slowestRefusalMs = Math.max(this.#slowestRefusalMs ?? 0, clock.now() - sentAt);
     this.#failureStreak = undefined;
     this.#obstacle = obstacle;
@@ -170,7 +173,7 @@ export class Contender {
 
   /** Returns the milliseconds until the next attempt. Rethrows the error if another attempt cannot help in time. */
   #onFailure(error: unknown): number {
-    const { clock, deadline, request } = this.question;
+    const { clock, deadline, request } = this.acquisition;
     const now = clock.now();
     const { since, count: previousFailureCount } = this.#failureStreak ?? { since: now, count: 0 };
     this.#failureStreak = { since, count: previousFailureCount + 1, error };
@@ -182,7 +185,7 @@ export class Contender {
   }
 
   async #pauseFor(delayMs: number): Promise<void> {
-    const { clock, deadline, wasWoken } = this.question;
+    const { clock, deadline, wasWoken } = this.acquisition;
     if (wasWoken || this.#cancellation) return;
     await new Promise<void>((resolve) => {
       const timer = clock.schedule(Math.min(delayMs, deadline.remainingMs), resolve);
@@ -199,13 +202,13 @@ export class Contender {
    * at least `SILENCE_MS`.
    */
   #awaitAnswer<T>(answer: Promise<T>): Promise<T | null> {
-    const { askedAt, clock, deadline, isSingleAttempt } = this.question;
+    const { requestedAt, clock, deadline, isSingleAttempt } = this.acquisition;
     return new Promise((resolve, reject) => {
       const onSilence = (): void => {
-        if (this.#isMerelySlow(clock.now() - askedAt)) resolve(null);
+        if (this.#isMerelySlow(clock.now() - requestedAt)) resolve(null);
         else reject(new Error('no answer before the deadline'));
       };
-      const silentMs = Math.max(deadline.at, askedAt + SILENCE_MS) - clock.now();
+      const silentMs = Math.max(deadline.at, requestedAt + SILENCE_MS) - clock.now();
       const silenceTimer = isSingleAttempt
         ? undefined
         : scheduleReplyTimeout(clock, silentMs, onSilence, { background: true });

@@ -1,6 +1,6 @@
 import type { Deadline } from '../time/deadline.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
-import type { PassedLease } from '../contract/lease-store.js';
+import type { TransferredLease } from '../contract/lease-store.js';
 
 export interface AcquireRequest {
   /** Unique name of this acquisition, or of the earlier one whose queue entry the caller inherits. */
@@ -16,7 +16,7 @@ export interface AcquireRequest {
   readonly signal?: AbortSignal | undefined;
   readonly metadata: HolderMetadata;
   /** Lease to adopt. The caller then never waits: a refusal is final. @default a new lease */
-  readonly passedLease?: PassedLease;
+  readonly transferredLease?: TransferredLease;
   /** Whether to wait for a moment, so that other processes can ask first. A store with a queue needs no such wait. */
   readonly shouldYield?: boolean;
   /** Whether `owner` is already in the server's queue, because the previous caller passed on its entry. */

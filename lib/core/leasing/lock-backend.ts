@@ -11,27 +11,27 @@ import { ContenderContext, type PollingOptions } from './contender-context.js';
 import type { AcquireRequest } from './lease-request.js';
 import type { Lease } from './lease.js';
 import { ObservedHealth } from './observed-health.js';
-import { Question } from './question.js';
+import { PendingAcquisition } from './pending-acquisition.js';
 
 const CLOSED_MESSAGE =
   'the backend is closed, by the lock service or the application that owned it: give a factory, such as redis({ url }), to each new one';
 
-/** Sending 100,000 questions at once would double their memory, and the server would answer no faster. */
+/** Sending 100,000 acquisitions at once would double their memory, and the server would answer no faster. */
 const MAX_UNANSWERED = 5_000;
 
 /**
  * Acquires the leases of a store, and handles lost replies, late replies and cancellations for all stores. Most
- * questions are soon answered with a lease; every other question is passed to a `Contender`.
+ * acquisitions are soon answered with a lease; every other acquisition is passed to a `Contender`.
  */
 export class LockBackend {
   readonly #contenderContext: ContenderContext;
   readonly #cleanUps: CleanUps;
   readonly #observedHealth: ObservedHealth;
-  readonly #unsentQuestions = new LinkedQueue<Question>();
-  /** Questions that were sent less than `SILENCE_MS` ago, in order of sending. */
-  readonly #recentQuestions = new LinkedQueue<Question>();
-  /** Questions without an answer that were sent at least `SILENCE_MS` ago. */
-  readonly #overdueQuestions = new LinkedQueue<Question>();
+  readonly #unsentAcquisitions = new LinkedQueue<PendingAcquisition>();
+  /** Acquisitions that were sent less than `SILENCE_MS` ago, in order of sending. */
+  readonly #recentAcquisitions = new LinkedQueue<PendingAcquisition>();
+  /** Acquisitions without an answer that were sent at least `SILENCE_MS` ago. */
+  readonly #overdueAcquisitions = new LinkedQueue<PendingAcquisition>();
   #unansweredCount = 0;
   #lastAnswerAt = -Infinity;
   #checkTimer: Timer | undefined;
@@ -84,13 +84,13 @@ export class LockBackend {
       assertTtl(request.ttlMs, this.store);
       const { signal, shouldYield = false, inheritsQueueEntry = false } = request;
       signal?.throwIfAborted();
-      const question = new Question(key, request, resolve, reject);
-      if (shouldYield) return resolve(new Contender(this.#contenderContext, question).run());
-      if (signal) question.abortListener = new AbortListener(signal, () => this.#cancel(question, signal.reason));
-      // An unsent question is rejected without a clean-up, which an inherited queue entry would need.
-      if (this.#unansweredCount < MAX_UNANSWERED || inheritsQueueEntry) this.#sendQuestion(question);
-      else this.#unsentQuestions.push(question);
-      if (!this.#checkTimer) this.#scheduleCheck(SILENCE_MS, question.clock);
+      const acquisition = new PendingAcquisition(key, request, resolve, reject);
+      if (shouldYield) return resolve(new Contender(this.#contenderContext, acquisition).run());
+      if (signal) acquisition.abortListener = new AbortListener(signal, () => this.#cancel(acquisition, signal.reason));
+      // An unsent acquisition is rejected without a clean-up, which an inherited queue entry would need.
+      if (this.#unansweredCount < MAX_UNANSWERED || inheritsQueueEntry) this.#send(acquisition);
+      else this.#unsentAcquisitions.push(acquisition);
+      if (!this.#checkTimer) this.#scheduleCheck(SILENCE_MS, acquisition.clock);
     });
   }
 
@@ -101,8 +101,8 @@ export class LockBackend {
 
   /** @internal */
   rejectAll(reason: unknown): void {
-    for (const queue of [this.#unsentQuestions, this.#recentQuestions, this.#overdueQuestions]) {
-      for (let question = queue.first; question; question = queue.first) this.#cancel(question, reason);
+    for (const queue of [this.#unsentAcquisitions, this.#recentAcquisitions, this.#overdueAcquisitions]) {
+      for (let acquisition = queue.first; acquisition; acquisition = queue.first) this.#cancel(acquisition, reason);
     }
     for (const contender of this.#contenderContext.contenders) contender.cancel(reason);
   }
@@ -114,110 +114,111 @@ export class LockBackend {
     await this.store.close();
   }
 
-  #sendQuestion(question: Question): void {
+  #send(acquisition: PendingAcquisition): void {
     this.#unansweredCount += 1;
-    this.#recentQuestions.push(question);
-    question.watchForWakeUp(this.store);
+    this.#recentAcquisitions.push(acquisition);
+    acquisition.watchForWakeUp(this.store);
     const onAnswer = (attempt: LeaseAttempt): void => {
       this.#observedHealth.noteCarriedOut('acquire');
-      this.#lastAnswerAt = question.clock.now();
+      this.#lastAnswerAt = acquisition.clock.now();
       this.#onRequestEnd();
-      this.#onAnswer(question, attempt);
+      this.#onAnswer(acquisition, attempt);
     };
     const onFailure = (error: unknown): void => {
-      this.#contenderContext.noteFailure(error, question);
+      this.#contenderContext.noteFailure(error, acquisition);
       this.#onRequestEnd();
-      this.#contend(question);
+      this.#contend(acquisition);
     };
-    question.send(this.store).then(onAnswer, onFailure);
+    acquisition.send(this.store).then(onAnswer, onFailure);
   }
 
   #onRequestEnd(): void {
     this.#unansweredCount -= 1;
-    const nextQuestion = this.#unsentQuestions.first;
-    if (!nextQuestion || this.#unansweredCount >= MAX_UNANSWERED) return;
-    this.#unsentQuestions.delete(nextQuestion);
-    this.#sendQuestion(nextQuestion);
+    const nextAcquisition = this.#unsentAcquisitions.first;
+    if (!nextAcquisition || this.#unansweredCount >= MAX_UNANSWERED) return;
+    this.#unsentAcquisitions.delete(nextAcquisition);
+    this.#send(nextAcquisition);
   }
 
-  #onAnswer(question: Question, attempt: LeaseAttempt): void {
-    const times = attempt.acquired ? question.leaseTimesOf(attempt) : undefined;
-    if (attempt.acquired && times && question.canTrust(attempt, times)) {
-      if (!this.#tryRemove(question)) return;
-      question.unwatch?.();
-      question.resolve(this.#contenderContext.createLease(question, attempt, times));
-    } else if (!attempt.acquired && question.isFinalRefusal(attempt)) {
-      if (!this.#tryRemove(question)) return;
-      question.request.onBlocked?.(attempt.holder);
-      question.resolve(null);
-    } else this.#contend(question);
+  #onAnswer(acquisition: PendingAcquisition, attempt: LeaseAttempt): void {
+    const times = attempt.acquired ? acquisition.leaseTimesOf(attempt) : undefined;
+    if (attempt.acquired && times && acquisition.canTrust(attempt, times)) {
+      if (!this.#tryRemove(acquisition)) return;
+      acquisition.unwatch?.();
+      acquisition.resolve(this.#contenderContext.createLease(acquisition, attempt, times));
+    } else if (!attempt.acquired && acquisition.isFinalRefusal(attempt)) {
+      if (!this.#tryRemove(acquisition)) return;
+      acquisition.request.onBlocked?.(attempt.holder);
+      acquisition.resolve(null);
+    } else this.#contend(acquisition);
   }
 
   #scheduleCheck(delayMs: number, clock: Clock): void {
-    this.#checkTimer = clock.schedule(delayMs, () => this.#checkQuestions(clock), { background: true });
+    this.#checkTimer = clock.schedule(delayMs, () => this.#checkPending(clock), { background: true });
   }
 
-  #checkQuestions(clock: Clock): void {
+  #checkPending(clock: Clock): void {
     this.#checkTimer = undefined;
-    for (let question = this.#unsentQuestions.first; question;) {
-      const { after } = question;
-      this.#rejectIfNeverSent(question);
-      question = after;
+    for (let acquisition = this.#unsentAcquisitions.first; acquisition;) {
+      const { after } = acquisition;
+      this.#rejectIfNeverSent(acquisition);
+      acquisition = after;
     }
     const overdueSince = clock.now() - SILENCE_MS;
     for (
-      let first = this.#recentQuestions.first;
-      first && first.askedAt <= overdueSince;
-      first = this.#recentQuestions.first
+      let first = this.#recentAcquisitions.first;
+      first && first.requestedAt <= overdueSince;
+      first = this.#recentAcquisitions.first
     ) {
-      this.#recentQuestions.delete(first);
-      this.#overdueQuestions.push(first);
+      this.#recentAcquisitions.delete(first);
+      this.#overdueAcquisitions.push(first);
       this.#onOverdue(first);
     }
-    if (this.#unsentQuestions.first) this.#scheduleCheck(SILENCE_MS, clock);
-    else if (this.#recentQuestions.first)
-      this.#scheduleCheck(this.#recentQuestions.first.askedAt - overdueSince, clock);
+    if (this.#unsentAcquisitions.first) this.#scheduleCheck(SILENCE_MS, clock);
+    else if (this.#recentAcquisitions.first)
+      this.#scheduleCheck(this.#recentAcquisitions.first.requestedAt - overdueSince, clock);
   }
 
-  #rejectIfNeverSent(question: Question): void {
-    const { key, isSingleAttempt, askedAt, clock, deadline } = question;
-    const waitsSince = Math.max(askedAt, this.#lastAnswerAt);
+  #rejectIfNeverSent(acquisition: PendingAcquisition): void {
+    const { key, isSingleAttempt, requestedAt, clock, deadline } = acquisition;
+    const waitsSince = Math.max(requestedAt, this.#lastAnswerAt);
     const hasWaitedTooLong = isSingleAttempt
       ? clock.now() >= waitsSince + this.#contenderContext.patienceMs
       : deadline.passed;
     if (!hasWaitedTooLong) return;
     const cause = new NotSentError('very many acquisitions of this process wait for an answer already');
-    this.#reject(question, new LockBackendError(key, { backend: this.name, operation: 'acquire', cause }));
+    this.#reject(acquisition, new LockBackendError(key, { backend: this.name, operation: 'acquire', cause }));
   }
 
   /** Sets a timer for the deadline, which takes less memory than a contender. */
-  #onOverdue(question: Question): void {
-    const { isSingleAttempt, clock, deadline } = question;
+  #onOverdue(acquisition: PendingAcquisition): void {
+    const { isSingleAttempt, clock, deadline } = acquisition;
     if (isSingleAttempt) return;
     const { passed, remainingMs } = deadline;
-    if (passed) this.#contend(question);
-    else question.deadlineTimer = clock.schedule(remainingMs, () => this.#contend(question), { background: true });
+    if (passed) this.#contend(acquisition);
+    else
+      acquisition.deadlineTimer = clock.schedule(remainingMs, () => this.#contend(acquisition), { background: true });
   }
 
-  #cancel(question: Question, reason: unknown): void {
-    if (question.answer) this.#contend(question);
-    else this.#reject(question, reason);
+  #cancel(acquisition: PendingAcquisition, reason: unknown): void {
+    if (acquisition.answer) this.#contend(acquisition);
+    else this.#reject(acquisition, reason);
   }
 
-  #contend(question: Question): void {
-    if (this.#tryRemove(question)) question.resolve(new Contender(this.#contenderContext, question).run());
+  #contend(acquisition: PendingAcquisition): void {
+    if (this.#tryRemove(acquisition)) acquisition.resolve(new Contender(this.#contenderContext, acquisition).run());
   }
 
-  #reject(question: Question, error: unknown): void {
-    if (this.#tryRemove(question)) question.reject(error);
+  #reject(acquisition: PendingAcquisition, error: unknown): void {
+    if (this.#tryRemove(acquisition)) acquisition.reject(error);
   }
 
-  /** Returns `false` if the question was settled or passed to a contender before. */
-  #tryRemove(question: Question): boolean {
-    if (!question.queue) return false;
-    question.queue.delete(question);
-    question.deadlineTimer?.cancel();
-    question.abortListener?.end();
+  /** Returns `false` if the acquisition was settled or passed to a contender before. */
+  #tryRemove(acquisition: PendingAcquisition): boolean {
+    if (!acquisition.queue) return false;
+    acquisition.queue.delete(acquisition);
+    acquisition.deadlineTimer?.cancel();
+    acquisition.abortListener?.end();
     return true;
   }
 }

@@ -1,7 +1,7 @@
 import { isExclusive } from '../contract/claim.js';
 import { type HolderMetadata, packHolder } from '../contract/holder.js';
 import type { LeaseState } from '../contract/key-state.js';
-import type { AdoptedLease, LeaseAttempt, PassedLease, RefusedLease } from '../contract/lease-store.js';
+import type { AdoptedLease, LeaseAttempt, TransferredLease, RefusedLease } from '../contract/lease-store.js';
 import {
   withoutExpired,
   applyClaim,
@@ -13,7 +13,7 @@ import {
   describeLine,
   withoutOwner,
 } from './line.js';
-import type { LineCell, CellReading } from './line-cell.js';
+import type { LineStorage, StoredLine } from './line-storage.js';
 import { LineChanges } from './line-changes.js';
 
 /** Time after which a waiter is removed from the line if it does not ask again. */
@@ -41,10 +41,10 @@ export class ClaimLeases<Version> {
   readonly #changes: LineChanges<Version>;
 
   constructor(
-    private readonly cell: LineCell<Version>,
+    private readonly storage: LineStorage<Version>,
     private readonly limits = DEFAULT_LIMITS,
   ) {
-    this.#changes = new LineChanges(cell);
+    this.#changes = new LineChanges(storage);
   }
 
   /** Returns whether the owner's lease, if it has one, may be in a line. */
@@ -67,18 +67,17 @@ export class ClaimLeases<Version> {
   ): Promise<LeaseAttempt> {
     if (isExclusive(owner)) this.#exclusiveOwners.add(owner);
     const description = describe(metadata);
-    const attempt = await this.#changes.change<LeaseAttempt>(
+    const attempt = await this.#changes.changeWithToken<LeaseAttempt>(
       key,
-      true,
-      ({ line, now, aheadMs = 0, nextToken, lease }) => {
+      ({ line, now, uncertaintyMs = 0, nextToken, lease }) => {
         if (lease && lease.owner !== owner) return { line, result: createLeaseRefusal(lease) };
         const isInLine = line.some((entry) => entry.owner === owner);
         const room = roomIn(line, this.limits);
         const mayEnter = mayWait && (isInLine || room.forWaiter);
         const claimResult = applyClaim(
           line,
-          { owner, until: now + aheadMs + ttlMs, description },
-          mayEnter ? now + aheadMs + WAITER_TTL_MS : undefined,
+          { owner, until: now + uncertaintyMs + ttlMs, description },
+          mayEnter ? now + uncertaintyMs + WAITER_TTL_MS : undefined,
           nextToken,
         );
         if (claimResult.granted && (isInLine || room.forHolder)) {
@@ -86,7 +85,8 @@ export class ClaimLeases<Version> {
           const result = { acquired: true, fencingToken: token } as const;
           return { line: claimResult.line, result, ...(token === nextToken ? { token } : {}) };
         }
-        const newLine = claimResult.granted || isUpdateUnneeded(line, owner, now + aheadMs) ? line : claimResult.line;
+        const newLine =
+          claimResult.granted || isUpdateUnneeded(line, owner, now + uncertaintyMs) ? line : claimResult.line;
         const refusal = createRefusal(newLine, owner, now);
         const retryAfterMs = Math.min(refusal.retryAfterMs ?? MAX_RETRY_MS, MAX_RETRY_MS);
         // An owner without room polls the line all the same: it must not join another queue of the server.
@@ -98,31 +98,31 @@ export class ClaimLeases<Version> {
   }
 
   /** Adopts a lease of the line, or the plain lease of an exclusive owner, which it moves into the line. */
-  async adopt(key: string, passed: PassedLease, adopted: AdoptedLease): Promise<LeaseAttempt> {
+  async adopt(key: string, transferred: TransferredLease, adopted: AdoptedLease): Promise<LeaseAttempt> {
     const { owner, ttlMs, metadata } = adopted;
     const description = describe(metadata);
     if (isExclusive(owner)) this.#exclusiveOwners.add(owner);
-    const isAdopted = await this.#changes.change(key, false, ({ line, now, aheadMs = 0, lease, waiters = [] }) => {
-      const newEntry = { owner, until: now + aheadMs + ttlMs, description };
-      if (lease?.owner === passed.owner)
-        return { line: [{ ...newEntry, token: passed.fencingToken }, ...waiters], result: true };
-      const adoptedLine = withNewOwner(line, passed.owner, newEntry);
+    const isAdopted = await this.#changes.change(key, ({ line, now, uncertaintyMs = 0, lease, waiters = [] }) => {
+      const newEntry = { owner, until: now + uncertaintyMs + ttlMs, description };
+      if (lease?.owner === transferred.owner)
+        return { line: [{ ...newEntry, token: transferred.fencingToken }, ...waiters], result: true };
+      const adoptedLine = withNewOwner(line, transferred.owner, newEntry);
       return { line: adoptedLine ?? line, result: adoptedLine !== undefined };
     });
-    if (isAdopted) return { acquired: true, fencingToken: passed.fencingToken };
+    if (isAdopted) return { acquired: true, fencingToken: transferred.fencingToken };
     this.#exclusiveOwners.delete(owner);
     return { acquired: false, retryAfterMs: null };
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    return this.#changes.change(key, false, ({ line, now, aheadMs = 0 }) => {
-      const renewedLine = withRenewal(line, owner, now + aheadMs + ttlMs);
+    return this.#changes.change(key, ({ line, now, uncertaintyMs = 0 }) => {
+      const renewedLine = withRenewal(line, owner, now + uncertaintyMs + ttlMs);
       return { line: renewedLine ?? line, result: renewedLine !== undefined };
     });
   }
 
   async release(key: string, owner: string): Promise<boolean> {
-    const wasHeld = await this.#changes.change(key, false, ({ line }) => ({
+    const wasHeld = await this.#changes.change(key, ({ line }) => ({
       line: withoutOwner(line, owner),
       result: isHolder(line, owner),
     }));
@@ -131,13 +131,13 @@ export class ClaimLeases<Version> {
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    const { line, now } = await this.cell.read(key, false);
+    const { line, now } = await this.storage.read(key, false);
     return isHolder(withoutExpired(line, now), owner);
   }
 
   /** Resolves to the state of the line, or to `undefined` where the key has none. */
   async look(key: string): Promise<LeaseState | undefined> {
-    const { line, now } = await this.cell.read(key, false);
+    const { line, now } = await this.storage.read(key, false);
     return line.length > 0 ? describeLine(withoutExpired(line, now), now) : undefined;
   }
 }
@@ -162,6 +162,6 @@ function isUpdateUnneeded(line: Line, owner: string, now: number): boolean {
   return line.some((entry) => entry.owner === owner && entry.until > now + WAITER_TTL_MS / 2);
 }
 
-function createLeaseRefusal({ leftMs, holder }: NonNullable<CellReading<unknown>['lease']>): RefusedLease {
+function createLeaseRefusal({ leftMs, holder }: NonNullable<StoredLine<unknown>['lease']>): RefusedLease {
   return { acquired: false, retryAfterMs: leftMs, ...(holder ? { holder } : {}) };
 }

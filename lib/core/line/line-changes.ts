@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { pause, systemClock } from '../time/timers.js';
 import { findReadyWaiters, type Line, withoutExpired } from './line.js';
-import type { CellReading, LineCell } from './line-cell.js';
+import type { StoredLine, LineStorage } from './line-storage.js';
 
 const MAX_ATTEMPTS = 20;
 const MAX_PAUSE_MS = 50;
@@ -15,11 +15,13 @@ export interface LineChange<Result> {
   readonly token?: bigint;
 }
 
+type ComputeChange<Version, Result> = (reading: StoredLine<Version>) => LineChange<Result>;
+
 /** Change that a caller wants, and what the caller is told. */
 interface PendingChange<Version> {
   readonly mayNeedToken: boolean;
   /** Computes the change of the given line. Returns a function that tells the caller its result. */
-  readonly compute: (reading: CellReading<Version>) => LineChange<() => void>;
+  readonly compute: (reading: StoredLine<Version>) => LineChange<() => void>;
   readonly reject: (error: unknown) => void;
 }
 
@@ -45,15 +47,21 @@ export class LineChanges<Version> {
   /** A key without an entry has no change under way. */
   readonly #pendingByKey = new Map<string, PendingChanges<Version>>();
 
-  constructor(private readonly cell: LineCell<Version>) {}
+  constructor(private readonly storage: LineStorage<Version>) {}
 
-  change<Result>(
-    key: string,
-    mayNeedToken: boolean,
-    computeChange: (reading: CellReading<Version>) => LineChange<Result>,
-  ): Promise<Result> {
+  /** Makes a change that needs no new token. Resolves to its result. */
+  change<Result>(key: string, computeChange: ComputeChange<Version, Result>): Promise<Result> {
+    return this.#enqueue(key, false, computeChange);
+  }
+
+  /** Makes a change that may need a new token. Resolves to its result. */
+  changeWithToken<Result>(key: string, computeChange: ComputeChange<Version, Result>): Promise<Result> {
+    return this.#enqueue(key, true, computeChange);
+  }
+
+  #enqueue<Result>(key: string, mayNeedToken: boolean, computeChange: ComputeChange<Version, Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
-      const compute = (reading: CellReading<Version>): LineChange<() => void> => {
+      const compute = (reading: StoredLine<Version>): LineChange<() => void> => {
         const { result, ...lineAndToken } = computeChange(reading);
         return { ...lineAndToken, result: () => resolve(result) };
       };
@@ -79,12 +87,12 @@ export class LineChanges<Version> {
     try {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
         changes = [...otherChanges.splice(0), ...changes];
-        const cellReading = await this.cell.read(key, newAcquisitions.length > 0);
-        const unexpiredReading = { ...cellReading, line: withoutExpired(cellReading.line, cellReading.now) };
+        const storedLine = await this.storage.read(key, newAcquisitions.length > 0);
+        const unexpiredReading = { ...storedLine, line: withoutExpired(storedLine.line, storedLine.now) };
         const { line, token, results } = computeTogether(unexpiredReading, changes);
         const isUnchanged = line === unexpiredReading.line;
         const nextLine = { line, token, ready: findReadyWaiters(line) };
-        if (isUnchanged || (await this.cell.swap(key, cellReading.version, nextLine))) {
+        if (isUnchanged || (await this.storage.swap(key, storedLine.version, nextLine))) {
           acquisitions.unshift(...changes.slice(results.length));
           for (const tellResult of results) tellResult();
           return;
@@ -99,11 +107,11 @@ export class LineChanges<Version> {
 }
 
 function computeTogether<Version>(
-  reading: CellReading<Version>,
+  reading: StoredLine<Version>,
   changes: readonly PendingChange<Version>[],
 ): { readonly line: Line; readonly token: bigint | undefined; readonly results: (() => void)[] } {
   const results: (() => void)[] = [];
-  let [{ line, nextToken }, token]: [CellReading<Version>, bigint | undefined] = [reading, undefined];
+  let [{ line, nextToken }, token]: [StoredLine<Version>, bigint | undefined] = [reading, undefined];
   for (const { mayNeedToken, compute } of changes) {
     const isTokenMissing = token !== undefined && mayNeedToken && reading.allowsSeveralTokens !== true;
     if (isTokenMissing) break;

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { type Asker, type Clock, Deadline, LockService, systemClock } from 'nestjs-distributed-lock/core';
+import { type Caller, type Clock, Deadline, LockService, systemClock } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { createGivenClientSource, createUrlSource } from '../../../lib/backends/redis/connection/client-sources.js';
 import type { ClientSource } from '../../../lib/backends/redis/connection/redis-client.js';
@@ -42,11 +42,11 @@ describe('what waits here until it can be sent', () => {
 
   it('goes in the order of the calls, but for what keeps or frees a lease', async () => {
     const connection = world.closing(new RedisConnection(createUrlSource(world.server.url), 1_000));
-    const asker = { deadline: Deadline.after(Infinity), onSend: () => true };
+    const caller = { deadline: Deadline.after(Infinity), onSend: () => true };
     const order: string[] = [];
-    const ping = (name: string, by?: Asker) =>
-      connection.send('', { commands: [['PING']], read: () => order.push(name), asker: by });
-    await Promise.all([ping('first lease', asker), ping('second lease', asker), ping('renewal'), ping('release')]);
+    const ping = (name: string, by?: Caller) =>
+      connection.send('', { commands: [['PING']], read: () => order.push(name), caller: by });
+    await Promise.all([ping('first lease', caller), ping('second lease', caller), ping('renewal'), ping('release')]);
     expect(order).toEqual(['renewal', 'release', 'first lease', 'second lease']);
   });
 

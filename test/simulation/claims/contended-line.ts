@@ -1,7 +1,7 @@
 import type * as Core from 'nestjs-distributed-lock/core';
 import { claimOfOwner, isExclusive, type Line } from 'nestjs-distributed-lock/core';
 import { Random } from '../../support/random.js';
-import { ContendedCell } from './contended-cell.js';
+import { ContendedStorage } from './contended-storage.js';
 
 const KEY = 'k';
 const TTL_MS = 60_000;
@@ -13,7 +13,7 @@ const KEYS = [['', '~s'], ['', '~1-2', '~2-2'], ['~1-3', '~2-3'], ['']];
 /** Returns the first mistake where several processes change one line at once, and ask again after each failure. */
 export async function wrongUnderContention({ ClaimLeases }: Pick<typeof Core, 'ClaimLeases'>, seed: number) {
   const random = new Random(seed + 1);
-  const cell = new ContendedCell(random, random.oneOf([0, 0.1, 0.3]), random.chance(0.5));
+  const cell = new ContendedStorage(random, random.oneOf([0, 0.1, 0.3]), random.chance(0.5));
   const kinds = random.oneOf(KEYS);
   const believers = new Believers();
   const visits = Array.from({ length: 3 }, async (_, client) => {

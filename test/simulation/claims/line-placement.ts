@@ -1,5 +1,5 @@
 import type * as Core from 'nestjs-distributed-lock/core';
-import type { Line, LineCell, CellReading as Reading, CellUpdate } from 'nestjs-distributed-lock/core';
+import type { Line, LineStorage, StoredLine as Reading, LineUpdate } from 'nestjs-distributed-lock/core';
 import type { Schedule, Sight, Step } from './moments.js';
 
 /** Ours, or a mutant's. */
@@ -10,7 +10,7 @@ const KEY = 'k';
 const METADATA = { host: 'somewhere', pid: 1 };
 
 /** A cell in memory. Its clock stands still: time passes by moving the ends of leases. */
-class Cell implements LineCell<Line> {
+class Cell implements LineStorage<Line> {
   line: Line = [];
   readonly told = new Set<string>();
   #lastToken = 0n;
@@ -19,7 +19,7 @@ class Cell implements LineCell<Line> {
     return { line: this.line, now: NOW, nextToken: this.#lastToken + 1n, version: this.line };
   }
 
-  async swap(_key: string, place: Line, { line, token, ready }: CellUpdate): Promise<boolean> {
+  async swap(_key: string, place: Line, { line, token, ready }: LineUpdate): Promise<boolean> {
     if (place !== this.line) return false;
     this.line = line;
     if (token !== undefined) this.#lastToken = token;

@@ -103,14 +103,14 @@ export const OF_THE_LEASES: readonly Mutant[] = [
   {
     mistake: 'puts those in line who do not wait',
     file: 'line/claim-leases.ts',
-    from: 'mayEnter ? now + aheadMs + WAITER_TTL_MS : undefined',
+    from: 'mayEnter ? now + uncertaintyMs + WAITER_TTL_MS : undefined',
     to: 'now + WAITER_TTL_MS',
   },
   {
     mistake: 'renews a lease that has ended',
     file: 'line/line-changes.ts',
-    from: 'line: withoutExpired(cellReading.line, cellReading.now) }',
-    to: 'line: cellReading.line }',
+    from: 'line: withoutExpired(storedLine.line, storedLine.now) }',
+    to: 'line: storedLine.line }',
   },
   {
     mistake: 'renews the place of one who waits',
@@ -153,8 +153,8 @@ export const OF_CONTENTION: readonly Mutant[] = [
   {
     mistake: 'takes a swap for done that was refused',
     file: 'line/line-changes.ts',
-    from: '(await this.cell.swap(key, cellReading.version, nextLine))) {',
-    to: '(await this.cell.swap(key, cellReading.version, nextLine)) !== undefined) {',
+    from: '(await this.storage.swap(key, storedLine.version, nextLine))) {',
+    to: '(await this.storage.swap(key, storedLine.version, nextLine)) !== undefined) {',
   },
   {
     mistake: 'gives one token to two who ask together',

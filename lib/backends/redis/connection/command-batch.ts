@@ -15,16 +15,16 @@ export interface PendingRequestListener {
    * Returns whether to send a request again alone, after one call of a shared command had an error of a former master.
    * One request at a time is enough to show the client the error.
    */
-  reserveVisibleResend(): boolean;
+  tryReserveResend(): boolean;
   /** Sends a request again whose first command the server did not carry out. */
   resend(pending: PendingRequest, mode: SendMode): void;
 }
 
 export interface SendMode {
   /** Whether scripts are sent by their source, because the server does not know their SHA-1. */
-  readonly isBySource: boolean;
+  readonly sendsSource: boolean;
   /** Whether the request shares no command with other requests. */
-  readonly isAlone: boolean;
+  readonly hasOwnCommand: boolean;
 }
 
 export class PendingRequest {
@@ -55,8 +55,8 @@ export class PendingRequest {
       const error = toLoggableError(reply);
       this.listener.onErrorReply(error);
       // The client sees only an error that answers a whole command, and may reconnect because of it.
-      const shouldResend = isCommandShared && isFormerMasterError(error) && this.listener.reserveVisibleResend();
-      return shouldResend ? this.#resend({ ...this.mode, isAlone: true }) : this.fail(error);
+      const shouldResend = isCommandShared && isFormerMasterError(error) && this.listener.tryReserveResend();
+      return shouldResend ? this.#resend({ ...this.mode, hasOwnCommand: true }) : this.fail(error);
     }
     this.#replies[this.size - this.#missingReplyCount] = reply;
     this.#missingReplyCount -= 1;
@@ -72,12 +72,12 @@ export class PendingRequest {
   /** Handles an error reply that any of the requests in a shared command may have caused. */
   onSharedCommandError(error: Error): void {
     if (isUnknownScriptError(error) || isFormerMasterError(error)) this.fail(error);
-    else this.#resend({ ...this.mode, isAlone: true });
+    else this.#resend({ ...this.mode, hasOwnCommand: true });
   }
 
   fail(error: Error): void {
     if (this.#missingReplyCount === 0) return;
-    if (isUnknownScriptError(error) && !this.mode.isBySource) return this.#resend({ ...this.mode, isBySource: true });
+    if (isUnknownScriptError(error) && !this.mode.sendsSource) return this.#resend({ ...this.mode, sendsSource: true });
     this.#settle();
     this.request.onFailure?.(error);
     this.reject(error);
@@ -130,7 +130,7 @@ export class CommandBatch {
     // A request of several commands relies on their order: none of them is shared.
     const singleCall = firstCommand && !secondCommand && 'script' in firstCommand ? firstCommand : undefined;
     const keyGroup = this.routing.groupOf(pending.leaseKey);
-    if (!singleCall || pending.mode.isAlone || !this.#tryShareCommand(singleCall, keyGroup, pending)) {
+    if (!singleCall || pending.mode.hasOwnCommand || !this.#tryShareCommand(singleCall, keyGroup, pending)) {
       for (const command of commands)
         this.#commands.push({ keyGroup, command, calls: 'script' in command ? [command] : [], requests: [pending] });
     }
@@ -151,8 +151,8 @@ export class CommandBatch {
       const [firstRequest] = requests;
       const canShare =
         calls[0]?.script === call.script &&
-        firstRequest?.mode.isBySource === pending.mode.isBySource &&
-        !firstRequest.mode.isAlone;
+        firstRequest?.mode.sendsSource === pending.mode.sendsSource &&
+        !firstRequest.mode.hasOwnCommand;
       if (canShare && keyGroup !== wantedGroup) this.couldShareMore = true;
       else if (canShare && calls.length < call.script.maxCallsPerCommand) {
         calls.push(call);
@@ -191,7 +191,7 @@ export class CommandBatch {
       const isSingle = requests[0]?.request.commands.length === 1;
       if (isSingle && 'script' in command && command.script.isTracked) this.tracking.trackNextCommand(this.client);
       const rawCommand =
-        'script' in command ? toEvalCommand(command.script, calls, requests[0]?.mode.isBySource) : command;
+        'script' in command ? toEvalCommand(command.script, calls, requests[0]?.mode.sendsSource) : command;
       this.client.call(...rawCommand).then(onAnswer, onFailure);
     } catch (error) {
       onFailure(error);
@@ -199,8 +199,8 @@ export class CommandBatch {
   }
 }
 
-function toEvalCommand(script: RedisScript, calls: readonly ScriptCall[], isBySource = false): RedisCommand {
-  const [name, sourceOrSha1] = isBySource ? ['EVAL', script.source] : ['EVALSHA', script.sha1];
+function toEvalCommand(script: RedisScript, calls: readonly ScriptCall[], sendsSource = false): RedisCommand {
+  const [name, sourceOrSha1] = sendsSource ? ['EVAL', script.source] : ['EVALSHA', script.sha1];
   const command: [string, ...RedisArgument[]] = [name, sourceOrSha1, calls.length * script.keyCount];
   for (const { keys } of calls) command.push(...keys);
   for (const { args } of calls) command.push(...args);

@@ -12,7 +12,7 @@ import { RequestsUnderWay } from './requests-under-way.js';
 import { reportServerAdvice } from './server-advice.js';
 import { WaitingRequests } from './waiting-requests.js';
 
-const FIRST_SEND_MODE: SendMode = { isBySource: false, isAlone: false };
+const FIRST_SEND_MODE: SendMode = { sendsSource: false, hasOwnCommand: false };
 /** Idle time after which a connection is tested before its next use: firewalls drop idle connections without notice. */
 const MAX_IDLE_MS = 30_000;
 
@@ -43,7 +43,7 @@ export class RedisConnection implements RedisServers {
   readonly #waitingRequests = new WaitingRequests();
   readonly #requestsUnderWay = new RequestsUnderWay();
   #isSendScheduled = false;
-  #isVisibleResendReserved = false;
+  #isResendReserved = false;
   #unusableSince = 0;
   /** Start of the present silence: the server's last sign of life, or the first request to an idle server. */
   #silentSince = 0;
@@ -87,7 +87,7 @@ export class RedisConnection implements RedisServers {
     return new Promise((resolve, reject) => {
       const onReplies = (replies: readonly unknown[]): void => resolve(request.read(replies));
       const pending = new PendingRequest(request, leaseKey, FIRST_SEND_MODE, this.#requestListener, onReplies, reject);
-      if (request.asker) this.#waitingRequests.addAcquisition(pending);
+      if (request.caller) this.#waitingRequests.addAcquisition(pending);
       else this.#waitingRequests.addRenewalOrRelease(pending);
       this.#onEnqueued(pending);
     });
@@ -142,9 +142,9 @@ export class RedisConnection implements RedisServers {
     },
     onSettled: (pending) => this.#onSettled(pending),
     onErrorReply: (error) => this.#routing.onErrorReply(error, this.keyPrefix),
-    reserveVisibleResend: () => {
-      const isFirst = !this.#isVisibleResendReserved;
-      this.#isVisibleResendReserved = true;
+    tryReserveResend: () => {
+      const isFirst = !this.#isResendReserved;
+      this.#isResendReserved = true;
       return isFirst;
     },
     resend: ({ request, leaseKey, resolve, reject }, mode) => {
@@ -155,7 +155,7 @@ export class RedisConnection implements RedisServers {
   };
 
   #onSettled(pending: PendingRequest): void {
-    if (pending.mode.isAlone) this.#isVisibleResendReserved = false;
+    if (pending.mode.hasOwnCommand) this.#isResendReserved = false;
     if (pending.index < 0) return;
     this.#requestsUnderWay.remove(pending);
     if (this.#waitingRequests.count > 0) this.#scheduleSend();

@@ -1,4 +1,4 @@
-import type { Asker, ReportedHealth } from '../../../core/index.js';
+import type { Caller, ReportedHealth } from '../../../core/index.js';
 import type { ScriptCall } from '../scripts/redis-script.js';
 import type { RedisCommand } from './redis-client.js';
 
@@ -10,7 +10,7 @@ export interface RedisRequest<T> {
   /** Returns the result of the request, or throws to fail the request. */
   readonly read: (replies: readonly unknown[]) => T | Promise<T>;
   /** Caller of an acquisition, who may give up before the request is sent; `undefined` for renewals and releases. */
-  readonly asker?: Asker | undefined;
+  readonly caller?: Caller | undefined;
   /** Called before the request rejects. The server may still have carried out the commands. */
   readonly onFailure?: ((error: Error) => void) | undefined;
   /** Called when a reply arrives after the request has failed: the server has carried out the commands. */

@@ -39,7 +39,7 @@ export class WaitingRequests {
       for (const pending of queue) {
         if (!underWay.hasCapacity) break;
         removedCount += 1;
-        if (pending.request.asker?.onSend() === false) {
+        if (pending.request.caller?.onSend() === false) {
           pending.fail(new NotSentError('given up before it was sent'));
           continue;
         }

@@ -1,5 +1,5 @@
 import {
-  type Asker,
+  type Caller,
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseState,
@@ -51,10 +51,10 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     owner: string,
     ttlMs: number,
     metadata: HolderMetadata,
-    asker?: Asker,
+    caller?: Caller,
   ): Promise<LeaseAttempt> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    const { nowMs, lease } = await this.#readLease(leaseKey, asker);
+    const { nowMs, lease } = await this.#readLease(leaseKey, caller);
     const isProvenOwnLease = lease?.owner === owner && !this.#unprovenLeaseEndByOwner.has(owner);
     if (lease && lease.expiresAt > nowMs && !isProvenOwnLease) return toRefusal(lease, nowMs);
     const newLease = packLease(nowMs, ttlMs, owner, packHolder(metadata));
@@ -129,14 +129,14 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
   }
 
   /** Also sends a `DEL` of a missing key. It fails on a replica, whose old data must name no holder. */
-  #readLease(leaseKey: string, asker?: Asker): Promise<LeaseReading> {
+  #readLease(leaseKey: string, caller?: Caller): Promise<LeaseReading> {
     return this.servers.send(leaseKey, {
       commands: [['TIME'], ['GET', leaseKey], ['DEL', `${leaseKey}:none`]],
       read: ([time, value]) => ({
         nowMs: Number(toMicroseconds(time)) / 1_000,
         lease: typeof value === 'string' ? parseLease(value) : undefined,
       }),
-      asker,
+      caller,
     });
   }
 }

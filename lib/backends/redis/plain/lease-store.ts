@@ -1,6 +1,6 @@
 import {
   type AdoptedLease,
-  type Asker,
+  type Caller,
   type Holder,
   type HolderMetadata,
   type KeyHolder,
@@ -9,7 +9,7 @@ import {
   type LeaseStore,
   ownMetadata,
   packHolder,
-  type PassedLease,
+  type TransferredLease,
   unpackHolder,
 } from '../../../core/index.js';
 import { PROBE_TTL_MS, RedisLeaseStore } from '../lease-store.js';
@@ -37,7 +37,7 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
     owner: string,
     ttlMs: number,
     metadata: HolderMetadata,
-    asker?: Asker,
+    caller?: Caller,
   ): Promise<LeaseAttempt> {
     const leaseKey = leaseKeyOf(this.prefix, key);
     const newLease = `${owner}|${packHolder(metadata)}`;
@@ -55,15 +55,15 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
         // The reply to an earlier grant was lost. No caller knows its token, and a newer token serves as well.
         return this.renew(key, owner, ttlMs).then((isRenewed) => (isRenewed ? toGrant(timeMicros) : refusal));
       },
-      asker,
+      caller,
       onFailure: (error) => this.noteFailedAcquisition(owner, error),
       onLateReply: () => this.releaseLateGrant(owner),
     });
   }
 
-  adopt(key: string, passed: PassedLease, adopted: AdoptedLease, asker?: Asker): Promise<LeaseAttempt> {
+  adopt(key: string, transferred: TransferredLease, adopted: AdoptedLease, caller?: Caller): Promise<LeaseAttempt> {
     const keys = [leaseKeyOf(this.prefix, key)] as const;
-    return this.adoptByScript(ADOPT, keys, passed, { ...adopted, value: packHolder(adopted.metadata) }, asker);
+    return this.adoptByScript(ADOPT, keys, transferred, { ...adopted, value: packHolder(adopted.metadata) }, caller);
   }
 
   look(key: string): Promise<LeaseState> {
@@ -88,7 +88,7 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
   }
 
   release(key: string, owner: string): Promise<boolean> {
-    this.ownersInDoubt.noteRelease(key, owner);
+    this.lateGrantOwners.noteRelease(key, owner);
     const leaseKey = leaseKeyOf(this.prefix, key);
     const commands = [{ script: COMPARE_AND_DELETE, keys: [leaseKey], args: [owner] }];
     return this.servers.send(leaseKey, { commands, read: isFirstReplyOne });

@@ -1,6 +1,6 @@
 import {
   type AdoptedLease,
-  type Asker,
+  type Caller,
   type HolderMetadata,
   isExclusive,
   type LeaseAttempt,
@@ -9,7 +9,7 @@ import {
   MAX_PERMITS,
   MAX_WAITERS,
   packMetadata,
-  type PassedLease,
+  type TransferredLease,
   type WakeUps,
   type StoreTraits,
 } from '../../../core/index.js';
@@ -70,7 +70,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     owner: string,
     ttlMs: number,
     metadata: HolderMetadata,
-    asker?: Asker,
+    caller?: Caller,
   ): Promise<LeaseAttempt> {
     const leaseKey = leaseKeyOf(this.prefix, key);
     const channel = this.#wakeUps.has(owner) ? this.waiterSubscriptions.channelFor(leaseKey) : undefined;
@@ -78,22 +78,22 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     return this.#runScript('acquire', leaseKey, claimKindOf(owner), args, {
       confirmation: this.confirmation,
       read: (replies) => this.#readAttempt(leaseKey, owner, replies),
-      asker,
+      caller,
       onFailure: (error) => this.noteFailedAcquisition(owner, error),
       onLateReply: () => this.releaseLateGrant(owner),
     });
   }
 
-  adopt(key: string, passed: PassedLease, adopted: AdoptedLease, asker?: Asker): Promise<LeaseAttempt> {
+  adopt(key: string, transferred: TransferredLease, adopted: AdoptedLease, caller?: Caller): Promise<LeaseAttempt> {
     const { owner, metadata } = adopted;
     const leaseKey = leaseKeyOf(this.prefix, key);
-    const lease = { ...adopted, value: `${passed.fencingToken}|${packMetadata(metadata)}` };
-    if (isExclusive(owner)) return this.adoptByScript(ADOPT, [leaseKey], passed, lease, asker);
-    return this.adoptByScript(this.#scripts.shared.adopt, shareKeysOf(leaseKey), passed, lease, asker);
+    const lease = { ...adopted, value: `${transferred.fencingToken}|${packMetadata(metadata)}` };
+    if (isExclusive(owner)) return this.adoptByScript(ADOPT, [leaseKey], transferred, lease, caller);
+    return this.adoptByScript(this.#scripts.shared.adopt, shareKeysOf(leaseKey), transferred, lease, caller);
   }
 
   release(key: string, owner: string): Promise<boolean> {
-    this.ownersInDoubt.noteRelease(key, owner);
+    this.lateGrantOwners.noteRelease(key, owner);
     const leaseKey = leaseKeyOf(this.prefix, key);
     return this.#runScript('release', leaseKey, claimKindOf(owner), [owner], { read: isFirstReplyOne });
   }
@@ -154,9 +154,9 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     const script = this.#scripts[kind][name];
     if (this.#declaresKeys === false) {
       // A spread takes a microsecond more, and every acquisition and release comes here.
-      const { confirmation, read, asker, onFailure, onLateReply } = request;
+      const { confirmation, read, caller, onFailure, onLateReply } = request;
       const commands = [{ script, keys: [leaseKey], args }];
-      return this.servers.send(leaseKey, { commands, confirmation, read, asker, onFailure, onLateReply });
+      return this.servers.send(leaseKey, { commands, confirmation, read, caller, onFailure, onLateReply });
     }
     const keys = queueKeysOf(leaseKey).slice(0, script.keyCount);
     const read = (replies: readonly unknown[]): T | Promise<T> =>
@@ -191,7 +191,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     }
     const [leftMs, lease, queuePosition] = asList(reply);
     if (this.#wakeUps.has(owner)) {
-      this.ownersInDoubt.add(owner);
+      this.lateGrantOwners.add(owner);
       this.waiterSubscriptions.openForWaiter(leaseKey);
     }
     const holder = holderOf(String(lease));

@@ -4,7 +4,7 @@ import type { Query } from '../connections/query.js';
 export const MAX_REAPED_ROWS = 1_000;
 
 export interface ClaimsRefusal {
-  /** Whether several owners hold the key, whose claims are a line in the row: see `ClaimCell`. */
+  /** Whether several owners hold the key, whose claims are a line in the row: see `ClaimLineStorage`. */
   readonly isHeldByClaims?: boolean;
 }
 

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { type Asker, type HolderMetadata, type LeaseAttempt, type LeaseWatch, WakeUps } from '../../../core/index.js';
+import { type Caller, type HolderMetadata, type LeaseAttempt, type LeaseWatch, WakeUps } from '../../../core/index.js';
 import type { ConnectionSettings } from '../connections/own-connection.js';
 import type { WaitingLine } from '../dialect/sql-dialect.js';
 import { NotificationListener } from './notification-listener.js';
@@ -39,8 +39,8 @@ export class QueuedLeaseStore extends SqlLeaseStore {
     );
     const { adopt } = this;
     if (!adopt) return;
-    this.adopt = async (key, passed, adopted) => {
-      const attempt = await adopt(key, passed, adopted);
+    this.adopt = async (key, transferred, adopted) => {
+      const attempt = await adopt(key, transferred, adopted);
       this.#recordHolder(key, adopted.owner, attempt);
       return attempt;
     };
@@ -51,9 +51,9 @@ export class QueuedLeaseStore extends SqlLeaseStore {
     owner: string,
     ttlMs: number,
     metadata: HolderMetadata,
-    asker?: Asker,
+    caller?: Caller,
   ): Promise<LeaseAttempt> {
-    const attempt = await super.tryAcquire(key, owner, ttlMs, metadata, asker);
+    const attempt = await super.tryAcquire(key, owner, ttlMs, metadata, caller);
     this.#recordHolder(key, owner, attempt);
     const waiter = this.#waiters.get(owner);
     if (attempt.acquired || !waiter) return attempt;

@@ -1,5 +1,5 @@
 import {
-  type Asker,
+  type Caller,
   ClaimLeases,
   type Guarantee,
   type HealthSource,
@@ -15,7 +15,7 @@ import { OwnConnections } from '../connections/own-connections.js';
 import type { Query } from '../connections/query.js';
 import { type ClaimReading, type ClaimStatements, CLAIMS_OWNER } from '../dialect/claim-statements.js';
 import type { LeaseStatements } from '../dialect/lease-statements.js';
-import { ClaimCell } from './claim-cell.js';
+import { ClaimLineStorage } from './claim-line-storage.js';
 import { reapRegularly } from './reaper.js';
 
 export interface LeaseTable {
@@ -58,9 +58,9 @@ export class SqlLeaseStore implements LeaseStore {
     if (leaseTable.claims) {
       const { maxPermits } = leaseTable.claims;
       const limits = { maxHolders: maxPermits, maxWaiters: maxPermits / 2 };
-      const claims = new ClaimLeases(new ClaimCell(leaseTable.claims, this.connections.urgentQuery), limits);
+      const claims = new ClaimLeases(new ClaimLineStorage(leaseTable.claims, this.connections.urgentQuery), limits);
       this.#claims = claims;
-      this.adopt = (key, passed, adopted) => claims.adopt(key, passed, adopted);
+      this.adopt = (key, transferred, adopted) => claims.adopt(key, transferred, adopted);
     }
     const reap = (idleMs: number): Promise<boolean> => leaseTable.statements.reap(this.connections.query, idleMs);
     this.#stopReaper = reapRegularly(reap, leaseTable.reapIdleAfterMs);
@@ -81,14 +81,14 @@ export class SqlLeaseStore implements LeaseStore {
     owner: string,
     ttlMs: number,
     metadata: HolderMetadata,
-    asker?: Asker,
+    caller?: Caller,
   ): Promise<LeaseAttempt> {
     const lease = { key, owner, ttlMs: Math.ceil(ttlMs), metadata };
     if (this.#claims?.has(owner) !== true) {
       const attempt = await this.leaseTable.statements.tryAcquire(this.connections.query, lease);
       if (attempt.acquired || attempt.isHeldByClaims !== true || !this.#claims) return attempt;
     }
-    const mayWait = asker !== undefined && !asker.deadline.passed;
+    const mayWait = caller !== undefined && !caller.deadline.passed;
     return this.#claims.tryAcquire(key, owner, lease.ttlMs, metadata, mayWait);
   }
 

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import {
-  type Asker,
+  type Caller,
   Deadline,
   type HealthSource,
   type HolderMetadata,
@@ -61,15 +61,15 @@ export class RowLeaseStore implements LeaseStore {
     owner: string,
     ttlMs: number,
     metadata: HolderMetadata,
-    asker?: Asker,
+    caller?: Caller,
   ): Promise<LeaseAttempt> {
     const waiter = this.#waiters.get(owner);
-    if (waiter && asker) waiter.deadline = asker.deadline;
-    const existingLease = await this.#renewExisting(key, owner, asker);
+    if (waiter && caller) waiter.deadline = caller.deadline;
+    const existingLease = await this.#renewExisting(key, owner, caller);
     if (existingLease) return existingLease;
     return this.#retryWhileBusy(owner, async () => {
       const outcome = await this.#getOutcome(key, owner, ttlMs);
-      return outcome instanceof RowTransaction ? this.#createLease(outcome, owner, metadata, asker) : outcome;
+      return outcome instanceof RowTransaction ? this.#createLease(outcome, owner, metadata, caller) : outcome;
     });
   }
 
@@ -101,10 +101,10 @@ export class RowLeaseStore implements LeaseStore {
     await Promise.all(this.#endsOfContenders);
   }
 
-  async #renewExisting(key: string, owner: string, asker: Asker | undefined): Promise<RowLease | undefined> {
+  async #renewExisting(key: string, owner: string, caller: Caller | undefined): Promise<RowLease | undefined> {
     const lease = this.#leases.get(owner);
     if (!lease) return undefined;
-    asker?.onSend();
+    caller?.onSend();
     if (await lease.renew()) return lease;
     await this.release(key, owner);
     return undefined;
@@ -159,9 +159,9 @@ export class RowLeaseStore implements LeaseStore {
     row: RowTransaction,
     owner: string,
     metadata: HolderMetadata,
-    asker: Asker | undefined,
+    caller: Caller | undefined,
   ): Promise<RowLease> {
-    if (asker?.onSend() === false) {
+    if (caller?.onSend() === false) {
       await row.end();
       throw new NotSentError();
     }

@@ -1,5 +1,5 @@
 import {
-  type Asker,
+  type Caller,
   Deadline,
   type HolderMetadata,
   type LeaseAttempt,
@@ -63,7 +63,7 @@ export class SessionLeaseStore implements LeaseStore {
     owner: string,
     _ttlMs: number,
     metadata: HolderMetadata,
-    asker?: Asker,
+    caller?: Caller,
   ): Promise<LeaseAttempt> {
     let isFromDatabase = true;
     let wasSent = false;
@@ -71,7 +71,7 @@ export class SessionLeaseStore implements LeaseStore {
       isFromDatabase = true;
       const session = await this.#getSession();
       // A caller that gave up meanwhile found no reservation to release, and would leave this lock behind.
-      if (asker?.onSend() === false)
+      if (caller?.onSend() === false)
         throw wasSent ? new TimeoutError('the database gave no answer') : new NotSentError();
       wasSent = true;
       const reservation = this.#reservations.get(key);

@@ -1,14 +1,14 @@
 import type { Holder } from '../contract/holder.js';
 import type { Line } from './line.js';
 
-/** The value that a store keeps for a key (see `LineCell`), as it was read. */
-export interface CellReading<Version> {
+/** The value that a store keeps for a key (see `LineStorage`), as it was read. */
+export interface StoredLine<Version> {
   /** Claims to the key. Expired ones may be among them. */
   readonly line: Line;
   /** Time of the server in milliseconds, at the reading or shortly before it. */
   readonly now: number;
   /** Maximum milliseconds by which the server's time may be ahead of `now`. @default 0 */
-  readonly aheadMs?: number;
+  readonly uncertaintyMs?: number;
   /** Token for the next grant, greater than all earlier tokens of the key. */
   readonly nextToken: bigint;
   /** Whether one change may give the tokens after `nextToken` as well. @default false */
@@ -25,7 +25,7 @@ export interface CellReading<Version> {
 }
 
 /** New value for a key. */
-export interface CellUpdate {
+export interface LineUpdate {
   readonly line: Line;
   /** Token of a new grant. `undefined`: the key keeps its last token. */
   readonly token: bigint | undefined;
@@ -37,9 +37,9 @@ export interface CellUpdate {
  * Access to the one value that a store keeps for each key. A store that implements this can have several holders of a
  * key: `ClaimLeases` does the rest.
  */
-export interface LineCell<Version> {
+export interface LineStorage<Version> {
   /** Reads the value of a key. @param mayNeedToken whether a new token may be needed */
-  read(key: string, mayNeedToken: boolean): Promise<CellReading<Version>>;
+  read(key: string, mayNeedToken: boolean): Promise<StoredLine<Version>>;
   /** Writes `next` if the value still has this version, and resolves to whether it did. */
-  swap(key: string, version: Version, next: CellUpdate): Promise<boolean>;
+  swap(key: string, version: Version, next: LineUpdate): Promise<boolean>;
 }

@@ -1,5 +1,5 @@
 import { assertCanAdopt } from './can-adopt.js';
-import type { Asker, GrantedLease, LeaseAttempt, LeaseStore, RefusedLease } from '../contract/lease-store.js';
+import type { Caller, GrantedLease, LeaseAttempt, LeaseStore, RefusedLease } from '../contract/lease-store.js';
 import type { LeaseTimes } from './lease-times.js';
 import { getEndOfTrust } from './trust.js';
 import type { AbortListener } from '../time/abort-listener.js';
@@ -11,16 +11,16 @@ import type { Lease } from './lease.js';
 import type { OwnedKey } from './owned-key.js';
 
 /** One caller's request to a store for a key, with its latest answer. A `Contender` may send it again. */
-export class Question implements Asker, OwnedKey, Linked<Question> {
-  before: Question | undefined;
-  after: Question | undefined;
-  queue: LinkedQueue<Question> | undefined;
+export class PendingAcquisition implements Caller, OwnedKey, Linked<PendingAcquisition> {
+  before: PendingAcquisition | undefined;
+  after: PendingAcquisition | undefined;
+  queue: LinkedQueue<PendingAcquisition> | undefined;
   readonly owner: string;
   readonly ttlMs: number;
   readonly deadline: Deadline;
   readonly clock: Clock;
   readonly isSingleAttempt: boolean;
-  askedAt: number;
+  requestedAt: number;
   /**
    * Time at which the request left for the server, as far as the store says. The lease is trusted from then, unless
    * `GrantedLease.sentAt` says otherwise.
@@ -46,11 +46,11 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
     this.deadline = deadline;
     this.clock = deadline.clock;
     this.isSingleAttempt = deadline.passed;
-    this.askedAt = this.sentAt = this.clock.now();
+    this.requestedAt = this.sentAt = this.clock.now();
   }
 
   watchForWakeUp(store: LeaseStore): void {
-    if (this.isSingleAttempt || this.request.passedLease) return;
+    if (this.isSingleAttempt || this.request.transferredLease) return;
     this.unwatch = store.watch?.(this.key, this.owner, () => {
       this.wasWoken = true;
       this.onWake?.();
@@ -58,9 +58,9 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
   }
 
   send(store: LeaseStore): Promise<LeaseAttempt> {
-    this.askedAt = this.sentAt = this.clock.now();
+    this.requestedAt = this.sentAt = this.clock.now();
     try {
-      this.answer = this.#ask(store);
+      this.answer = this.#sendTo(store);
     } catch (error) {
       this.answer = Promise.reject(error);
     }
@@ -74,8 +74,8 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
 
   /** Returns whether no further attempt and no clean-up are needed after a refusal. */
   isFinalRefusal({ obstacle, staysInLine }: RefusedLease): boolean {
-    const { passedLease, inheritsQueueEntry } = this.request;
-    if (passedLease) return true;
+    const { transferredLease, inheritsQueueEntry } = this.request;
+    if (transferredLease) return true;
     return this.isSingleAttempt && !obstacle && staysInLine !== true && inheritsQueueEntry !== true;
   }
 
@@ -88,11 +88,11 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
     return revoked?.aborted !== true && this.clock.now() < getEndOfTrust(sentAt, trustedMs);
   }
 
-  #ask(store: LeaseStore): Promise<LeaseAttempt> {
+  #sendTo(store: LeaseStore): Promise<LeaseAttempt> {
     const { key, owner, ttlMs, request } = this;
-    const { metadata, passedLease } = request;
-    if (!passedLease) return store.tryAcquire(key, owner, ttlMs, metadata, this);
+    const { metadata, transferredLease } = request;
+    if (!transferredLease) return store.tryAcquire(key, owner, ttlMs, metadata, this);
     assertCanAdopt(store, key);
-    return store.adopt(key, passedLease, { owner, ttlMs, metadata }, this);
+    return store.adopt(key, transferredLease, { owner, ttlMs, metadata }, this);
   }
 }

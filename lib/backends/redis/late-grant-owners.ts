@@ -4,7 +4,7 @@ const MAX_OWNERS = 5_000;
  * Owners to which the server may grant a key that they no longer want. The network may delay an acquisition, and a queue
  * may grant a key whose waiter has left.
  */
-export class OwnersInDoubt {
+export class LateGrantOwners {
   /** Keys by owner; `undefined` until the owner has released its key. */
   readonly #keyByOwner = new Map<string, string | undefined>();
 

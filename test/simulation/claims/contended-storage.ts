@@ -1,4 +1,4 @@
-import type { Line, LineCell, CellReading, CellUpdate } from 'nestjs-distributed-lock/core';
+import type { Line, LineStorage, StoredLine, LineUpdate } from 'nestjs-distributed-lock/core';
 import type { Random } from '../../support/random.js';
 
 const NOW = 1_000;
@@ -6,7 +6,7 @@ const NOW = 1_000;
 type Fate = 'answered' | 'answer lost' | 'never came';
 
 /** A value that many change at once: requests come in any order, and some of them, or of their answers, are lost. */
-export class ContendedCell implements LineCell<Line> {
+export class ContendedStorage implements LineStorage<Line> {
   line: Line = [];
   lastToken = 0n;
   readonly #pending: (() => void)[] = [];
@@ -18,7 +18,7 @@ export class ContendedCell implements LineCell<Line> {
     private readonly allowsSeveralTokens = true,
   ) {}
 
-  read(): Promise<CellReading<Line>> {
+  read(): Promise<StoredLine<Line>> {
     return this.#request(() => {
       const { line, allowsSeveralTokens } = this;
       // A counter that each reading raises, or the last token of the value.
@@ -28,7 +28,7 @@ export class ContendedCell implements LineCell<Line> {
     });
   }
 
-  swap(_key: string, place: Line, { line, token }: CellUpdate): Promise<boolean> {
+  swap(_key: string, place: Line, { line, token }: LineUpdate): Promise<boolean> {
     return this.#request(() => {
       if (place !== this.line) return false;
       this.line = line;

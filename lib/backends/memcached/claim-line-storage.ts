@@ -1,8 +1,8 @@
 import {
-  type LineCell,
+  type LineStorage,
   packLine,
-  type CellReading,
-  type CellUpdate,
+  type StoredLine,
+  type LineUpdate,
   systemClock,
   unpackLine,
 } from '../../core/index.js';
@@ -26,13 +26,13 @@ export function isClaimLine(value: string): boolean {
   return value.startsWith(LINE_PREFIX);
 }
 
-export class ClaimCell implements LineCell<ItemVersion> {
+export class ClaimLineStorage implements LineStorage<ItemVersion> {
   constructor(
     private readonly servers: MemcachedServers,
     private readonly prefix: string,
   ) {}
 
-  read(key: string, mayNeedToken: boolean): Promise<CellReading<ItemVersion>> {
+  read(key: string, mayNeedToken: boolean): Promise<StoredLine<ItemVersion>> {
     const names = itemNames(this.prefix, key);
     return this.servers.getNode(key).run(async (connection) => {
       const { dialect, clock } = connection;
@@ -42,9 +42,9 @@ export class ClaimCell implements LineCell<ItemVersion> {
         mayNeedToken ? dialect.incrementCounter(names, firstToken) : 0n,
       ]);
       // The lower bound of the server's time keeps the line from ending a claim too early.
-      const { nowMs: now, aheadMs } = clock.boundsAt(systemClock.now());
+      const { nowMs: now, uncertaintyMs } = clock.boundsAt(systemClock.now());
       const value = item?.value ?? '';
-      const commonFields = { now, aheadMs, nextToken, version: { connection, item } };
+      const commonFields = { now, uncertaintyMs, nextToken, version: { connection, item } };
       if (value === '' || isClaimLine(value))
         return { ...commonFields, line: unpackLine(value.slice(LINE_PREFIX.length)) };
       const { owner, leftMs = null, ...holder } = readHolderAndLeftMs(value, clock.microsecondsAt(systemClock.now()));
@@ -54,7 +54,7 @@ export class ClaimCell implements LineCell<ItemVersion> {
     });
   }
 
-  swap(key: string, { connection: readingConnection, item }: ItemVersion, update: CellUpdate): Promise<boolean> {
+  swap(key: string, { connection: readingConnection, item }: ItemVersion, update: LineUpdate): Promise<boolean> {
     const { line, token } = update;
     const names = itemNames(this.prefix, key);
     return this.servers.getNode(key).run(async (connection) => {

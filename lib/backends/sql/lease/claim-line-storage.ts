@@ -1,10 +1,10 @@
 import {
   isExclusive,
-  type LineCell,
+  type LineStorage,
   type LineEntry,
   packLine,
-  type CellReading,
-  type CellUpdate,
+  type StoredLine,
+  type LineUpdate,
   unpackHolder,
   unpackLine,
 } from '../../../core/index.js';
@@ -14,13 +14,13 @@ import { type ClaimReading, type ClaimRow, type ClaimStatements, CLAIMS_OWNER } 
 /** Milliseconds in which an owner that was moved from the row into the line must claim its place there. */
 const MOVED_CLAIM_MS = 5_000;
 
-export class ClaimCell implements LineCell<ClaimReading> {
+export class ClaimLineStorage implements LineStorage<ClaimReading> {
   constructor(
     private readonly statements: ClaimStatements,
     private readonly query: Query,
   ) {}
 
-  async read(key: string): Promise<CellReading<ClaimReading>> {
+  async read(key: string): Promise<StoredLine<ClaimReading>> {
     const reading = await this.statements.read(this.query, key);
     const { row, nowUs } = reading;
     const now = Number(nowUs / 1_000n);
@@ -36,7 +36,7 @@ export class ClaimCell implements LineCell<ClaimReading> {
     return { ...emptyReading, line: buildLine(row, now) };
   }
 
-  swap(key: string, { row, nowUs }: ClaimReading, { line, token, ready }: CellUpdate): Promise<boolean> {
+  swap(key: string, { row, nowUs }: ClaimReading, { line, token, ready }: LineUpdate): Promise<boolean> {
     const isEmpty = line.length === 0;
     return this.statements.swap(this.query, key, row, {
       owner: isEmpty ? null : CLAIMS_OWNER,
