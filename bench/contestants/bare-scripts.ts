@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { leaseKeyOf } from '../../lib/backends/redis/scripts/redis-values.js';
 import type { RedisScript } from '../../lib/backends/redis/scripts/redis-script.js';
 import { COMPARE_AND_DELETE, SET_IF_FREE } from '../../lib/backends/redis/scripts/lease-scripts.js';
-import { type QueueScripts, queueScripts } from '../../lib/backends/redis/scripts/queue-scripts.js';
+import { createQueueScripts, type QueueScripts } from '../../lib/backends/redis/scripts/queue-scripts.js';
 import type { Contestant } from './contestant.js';
 import { urlOf } from './url-of.js';
 
@@ -31,7 +31,7 @@ interface ScriptCalls {
 }
 
 function bareScriptsContestant(mode: string, callsOf: (scripts: QueueScripts) => ScriptCalls): Contestant {
-  const { scripts, sendAcquire, sendRelease } = callsOf(queueScripts({ sharded: false, declaresKeys: false }));
+  const { scripts, sendAcquire, sendRelease } = callsOf(createQueueScripts({ isSharded: false, declaresKeys: false }));
   return {
     name: `bare scripts of ${mode}`,
     renewsLease: false,

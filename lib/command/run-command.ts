@@ -70,7 +70,10 @@ async function createOutcome({ isGood, lines, data }: Report, isJson: boolean): 
   return { code: isGood ? 0 : 1, output };
 }
 
-/** Options of the command have the same names as the options of the functions that it calls. */
+/**
+ * Returns whether the command was called with a wrong option. Its options have the same names as the options of the
+ * functions that it calls.
+ */
 function isWrongCall(error: unknown): boolean {
   if (isLockError(error, 'LOCK_CONFIGURATION'))
     return ['url', 'database', 'table', 'fence', 'limit', 'file'].includes(error.option);

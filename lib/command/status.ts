@@ -15,10 +15,10 @@ export async function readStatus(options: CommandOptions): Promise<Report> {
   const service = new LockService(await openBackend(options));
   try {
     const { held, unreadable } = await listKeys(service, options.prefix ?? '', limit);
-    const isCut = held.length + unreadable.length === limit;
+    const hasReachedLimit = held.length + unreadable.length === limit;
     const lines = [
       ...(isSql ? ['both tables are there'] : []),
-      `${held.length} keys are held${isCut ? ', or more' : ''}`,
+      `${held.length} keys are held${hasReachedLimit ? ', or more' : ''}`,
       ...held.map(describeKey),
       ...unreadable.map(({ error }) => `  ${escapeInvisible(error)}`),
     ];
@@ -30,7 +30,7 @@ export async function readStatus(options: CommandOptions): Promise<Report> {
 
 interface ListedKeys {
   readonly held: KeyState[];
-  /** Keys whose reading fails without a failure of the server, such as those of another program. */
+  /** Keys that cannot be read although the server answers, such as keys that another program wrote. */
   readonly unreadable: { readonly key: string; readonly error: string }[];
 }
 

@@ -18,11 +18,11 @@ const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
  * Checks the names of the tables before anything else.
- * @param target the name of the database or its URL
+ * @param databaseOrUrl the name of the database or its URL
  * @throws LockConfigurationError that names the option of the command
  */
-export function assertTableNames(options: CommandOptions, target = ''): void {
-  const dialect = { quote: doubleQuote, hasSchemas: !target.startsWith('sqlite') };
+export function assertTableNames(options: CommandOptions, databaseOrUrl = ''): void {
+  const dialect = { quote: doubleQuote, hasSchemas: !databaseOrUrl.startsWith('sqlite') };
   for (const option of ['table', 'fence'] as const) {
     const name = options[option];
     try {

@@ -43,7 +43,7 @@ export interface Grant extends AttemptRecord {
 
 export class CheckContext {
   readonly #openClients: { close(): Promise<void> }[] = [];
-  readonly #attempts: AttemptRecord[] = [];
+  readonly #grantedAttempts: AttemptRecord[] = [];
   #ownerCount = 0;
 
   private constructor(readonly harness: LeaseStoreHarness) {}
@@ -104,7 +104,7 @@ export class CheckContext {
     const sentAt = performance.now();
     const attempt = await store.tryAcquire(key, owner, ttlMs, metadata);
     const answer = { store, key, owner, attempt, sentAt, answeredAt: performance.now(), ttlMs };
-    if (attempt.acquired) this.#attempts.push(answer);
+    if (attempt.acquired) this.#grantedAttempts.push(answer);
     return answer;
   }
 
@@ -116,7 +116,7 @@ export class CheckContext {
 
   async acquireEventually(store: LeaseStore, key: string, request?: LeaseRequest): Promise<Grant> {
     const { owner = this.newOwner() } = request ?? {};
-    return eventually(`${JSON.stringify(key)} did not become free`, async () =>
+    return waitForValue(`${JSON.stringify(key)} did not become free`, async () =>
       toGrant(await this.tryAcquire(store, key, { ...request, owner })),
     );
   }
@@ -128,7 +128,7 @@ export class CheckContext {
 
   /** Ignores errors of releases, because a check may have closed the client of a lease. */
   async #end(): Promise<void> {
-    await Promise.allSettled(this.#attempts.map(({ store, key, owner }) => store.release(key, owner)));
+    await Promise.allSettled(this.#grantedAttempts.map(({ store, key, owner }) => store.release(key, owner)));
     await Promise.all(this.#openClients.map((client) => client.close()));
   }
 }
@@ -139,7 +139,7 @@ export function toGrant({ ttlMs, ...answer }: AttemptRecord & { readonly ttlMs: 
   return { ...answer, token: attempt.fencingToken, ttlMs: attempt.ttlMs ?? ttlMs };
 }
 
-export async function eventually<T>(failureMessage: string, read: () => Promise<T | undefined>): Promise<T> {
+export async function waitForValue<T>(failureMessage: string, read: () => Promise<T | undefined>): Promise<T> {
   const deadline = performance.now() + MAX_WAIT_MS;
   for (;;) {
     const value = await read();
@@ -157,11 +157,11 @@ export async function repeatUntil(deadline: number, check: () => Promise<void>):
 }
 
 export async function assertSettlesInTime(
-  failure: string,
+  failureMessage: string,
   promise: Promise<unknown>,
   withinMs = MAX_WAIT_MS,
 ): Promise<void> {
-  assert.ok(await isFulfilledWithin(systemClock, withinMs, promise), `${failure} within ${withinMs} ms`);
+  assert.ok(await isFulfilledWithin(systemClock, withinMs, promise), `${failureMessage} within ${withinMs} ms`);
 }
 
 export function whenAborted(signal: AbortSignal): Promise<void> {

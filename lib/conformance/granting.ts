@@ -3,7 +3,7 @@ import { type LeaseStore, getEndOfTrust } from '../core/index.js';
 import {
   LONG_TTL_MS,
   MAX_WAIT_MS,
-  eventually,
+  waitForValue,
   type CheckGroup,
   repeatUntil,
   type CheckContext,
@@ -16,7 +16,7 @@ const CONTENDER_COUNT = 50;
 const ROUND_COUNT = 5;
 const TOKEN_LIMIT = 2n ** 52n;
 
-export const granting: CheckGroup = {
+export const grantChecks: CheckGroup = {
   'grants a free key, with a token from 1 to below 2^52': async (context) => {
     const { token } = await context.acquire(await context.openStore(), context.newKey());
     assert.equal(typeof token, 'bigint', 'a fencing token is a bigint');
@@ -43,7 +43,7 @@ export const granting: CheckGroup = {
     const key = context.newKey();
     let lastToken = 0n;
     for (let round = 0; round < ROUND_COUNT; round += 1) {
-      const { store, owner, token } = await eventually('nobody was granted a free key', () =>
+      const { store, owner, token } = await waitForValue('nobody was granted a free key', () =>
         acquireConcurrently(context, stores, key),
       );
       assert.ok(token > lastToken, `token ${token} came after ${lastToken}`);
@@ -57,7 +57,7 @@ export const granting: CheckGroup = {
     const firstGrant = await context.acquire(store, key);
     const { owner, token, ttlMs } = await context.acquire(store, key, { owner: firstGrant.owner, ttlMs: LONG_TTL_MS });
     assert.ok(token >= firstGrant.token, `token ${token} came after ${firstGrant.token}`);
-    // A session has no more time than before, so its holder renews, however long the checks take.
+    // A second grant does not prolong a session. Its holder therefore renews, however long the checks take.
     const hasMoreTime = ttlMs > firstGrant.ttlMs * 2;
     await repeatUntil(firstGrant.answeredAt + firstGrant.ttlMs * 1.5, async () => {
       if (!hasMoreTime) assert.equal(await store.renew(key, owner, ttlMs), true, 'the holder could not renew');
@@ -130,6 +130,6 @@ async function acquireAfterDeath(context: CheckContext, formerGrant: Grant, next
 }
 
 /** Asserts that the next owner was granted the key only after the core had ceased to trust the former lease. */
-function assertKeptForTtl({ sentAt, ttlMs }: Grant, nextAt: number): void {
-  assert.ok(nextAt >= getEndOfTrust(sentAt, ttlMs), `a lease of ${ttlMs} ms ended after ${nextAt - sentAt} ms`);
+function assertKeptForTtl({ sentAt, ttlMs }: Grant, grantedAt: number): void {
+  assert.ok(grantedAt >= getEndOfTrust(sentAt, ttlMs), `a lease of ${ttlMs} ms ended after ${grantedAt - sentAt} ms`);
 }

@@ -1,16 +1,16 @@
 /** Checks for the tests of stores, for any test framework: one for each promise of a `LeaseStore`. */
-import { adopting } from './adopting.js';
-import { granting } from './granting.js';
+import { adoptionChecks } from './adopting.js';
+import { grantChecks } from './granting.js';
 import type { LeaseStoreHarness } from './harness.js';
-import { keys } from './keys.js';
-import { locking } from './locking.js';
-import { looking } from './looking.js';
-import { releasing } from './releasing.js';
-import { renewing } from './renewing.js';
-import { revocation } from './revocation.js';
-import { silence } from './silence.js';
+import { keyChecks } from './keys.js';
+import { lockServiceChecks } from './locking.js';
+import { lookupChecks } from './looking.js';
+import { releaseChecks } from './releasing.js';
+import { renewalChecks } from './renewing.js';
+import { createRevocationChecks } from './revocation.js';
+import { createSilenceChecks } from './silence.js';
 import { CheckContext } from './check-context.js';
-import { watching } from './watching.js';
+import { watchChecks } from './watching.js';
 
 export { type LeaseStoreHarness, type Thaw } from './harness.js';
 
@@ -26,19 +26,19 @@ export interface LeaseStorePromise {
  * Keys are random, and free after each check.
  */
 export function leaseStorePromises(harness: LeaseStoreHarness): readonly LeaseStorePromise[] {
-  const themes = [
-    granting,
-    renewing,
-    releasing,
-    adopting,
-    keys,
-    watching,
-    locking,
-    looking,
-    ...(harness.revoke ? [revocation(harness.revoke.bind(harness))] : []),
-    ...(harness.freeze ? [silence(harness.freeze.bind(harness))] : []),
+  const checkGroups = [
+    grantChecks,
+    renewalChecks,
+    releaseChecks,
+    adoptionChecks,
+    keyChecks,
+    watchChecks,
+    lockServiceChecks,
+    lookupChecks,
+    ...(harness.revoke ? [createRevocationChecks(harness.revoke.bind(harness))] : []),
+    ...(harness.freeze ? [createSilenceChecks(harness.freeze.bind(harness))] : []),
   ];
-  return themes
-    .flatMap((theme) => Object.entries(theme))
+  return checkGroups
+    .flatMap((group) => Object.entries(group))
     .map(([name, check]) => ({ name, check: () => CheckContext.run(harness, check) }));
 }

@@ -29,7 +29,7 @@ const createLongKeys = (key: string): readonly string[] =>
 /** Keys that a store confuses when it uses them as property names of a plain object, as numbers or as patterns. */
 const RESERVED_WORDS = ['__proto__', 'constructor', 'undefined', 'null', '0', '*', '/', '..'];
 
-export const keys: CheckGroup = {
+export const keyChecks: CheckGroup = {
   'keeps keys apart that differ in a blank, a letter case or a Unicode form, and takes any text': async (context) => {
     const [store, otherStore] = await context.openTwoStores();
     const similarKeys = createSimilarKeys(`Aa${context.newKey().replace(/\W/gu, '')}`);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { LockService } from '../core/index.js';
 import { whenAborted, LONG_TTL_MS, MAX_WAIT_MS, type CheckGroup } from './check-context.js';
 
-export const locking: CheckGroup = {
+export const lockServiceChecks: CheckGroup = {
   'lets sixty callers of three lock services in one by one, with ever greater fencing tokens': async (context) => {
     const services = await Promise.all(Array.from({ length: 3 }, () => context.openService()));
     const key = context.newKey();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { isLockError, type LeaseStore, type LockConfigurationError } from '../core/index.js';
 import { LONG_TTL_MS, type CheckGroup } from './check-context.js';
 
-export const looking: CheckGroup = {
+export const lookupChecks: CheckGroup = {
   'tells who has a key, where it can tell, and changes nothing by that': async (context) => {
     const { store, otherStore, key } = await context.openTwoStoresAndKey();
     const { owner, token, ttlMs } = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });

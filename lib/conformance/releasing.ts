@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { assertSettlesInTime, LONG_TTL_MS, type CheckGroup } from './check-context.js';
 
-export const releasing: CheckGroup = {
+export const releaseChecks: CheckGroup = {
   'frees a key for every client as soon as its release is answered': async (context) => {
     const { store, otherStore, key } = await context.openTwoStoresAndKey();
     const { owner } = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });

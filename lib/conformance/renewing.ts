@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { LONG_TTL_MS, type CheckGroup, repeatUntil } from './check-context.js';
 
-export const renewing: CheckGroup = {
+export const renewalChecks: CheckGroup = {
   'prolongs a lease by renewals': async (context) => {
     const { store, otherStore, key } = await context.openTwoStoresAndKey();
     const { owner, ttlMs, sentAt } = await context.acquire(store, key);

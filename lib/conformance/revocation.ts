@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { isLockError } from '../core/index.js';
 import { whenAborted, assertSettlesInTime, LONG_TTL_MS, type CheckGroup } from './check-context.js';
 
-export function revocation(revoke: (key: string) => Promise<void> | void): CheckGroup {
+export function createRevocationChecks(revoke: (key: string) => Promise<void> | void): CheckGroup {
   return {
     'says of a lease that was taken away that it is, and does not bring it back': async (context) => {
       const { store, otherStore, key } = await context.openTwoStoresAndKey();

@@ -4,7 +4,7 @@ import { whenAborted, assertSettlesInTime, LONG_TTL_MS, MAX_WAIT_MS, type CheckG
 
 const MAX_LOSS_DELAY_MS = 500;
 
-export function silence(freeze: NonNullable<LeaseStoreHarness['freeze']>): CheckGroup {
+export function createSilenceChecks(freeze: NonNullable<LeaseStoreHarness['freeze']>): CheckGroup {
   return {
     'says of no answer that it is none, in time, and goes on when the server answers again': async (context) => {
       const store = await context.openStore();

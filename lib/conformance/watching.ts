@@ -11,7 +11,7 @@ import {
 } from './check-context.js';
 
 /** A store without `watch` keeps these promises, too. */
-export const watching: CheckGroup = {
+export const watchChecks: CheckGroup = {
   'lets in who watches a key, and asks when woken or now and then': async (context) => {
     const { store, otherStore, key } = await context.openTwoStoresAndKey();
     const formerGrant = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
@@ -98,7 +98,7 @@ class Waiter {
     return toGrant(await this.context.tryAcquire(this.store, this.key, { owner, ttlMs: LONG_TTL_MS }));
   }
 
-  /** Ends the watch, too. */
+  /** Tries until the key is granted, then ends the watch. */
   async acquire(): Promise<Grant> {
     const deadline = performance.now() + MAX_WAIT_MS;
     for (;;) {

@@ -95,7 +95,7 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * Returns all options of a call with `options`, frozen, for many calls.
+   * Returns `options` with all defaults, checked and frozen. Calls that get this result do not check it again.
    * @throws LockConfigurationError the backend does not support them
    */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
@@ -106,7 +106,7 @@ export class LockService implements AsyncDisposable {
    * Waits for the key, at most `waitMs`. The caller has to release the lock, best by `await using`.
    * @throws LockTimeoutError the key is held; LockBackendError the backend does not answer; LockDeadlockError this call
    * tree has the key and `reentrant` is false; LockLostError this call tree has lost it; LockShutdownError the service
-   * is stopped; `options.signal.reason`. Nothing of the request stays on the server.
+   * is stopped; `options.signal.reason`. After each of these errors nothing of the request stays on the server.
    */
   acquire(key: string, options?: AcquireOptions): Promise<LockHandle> {
     return this.#parts.locker.acquire(key, options);
@@ -171,9 +171,9 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * Makes this process a candidate for the leadership `key`, until it is closed or the service ends. One process at a
-   * time leads and runs `work`. When the work has ended, this process becomes a candidate again, behind the others.
-   * @throws LockConfigurationError, also when this service stands for `key` already; LockShutdownError
+   * Makes this process a candidate for the leadership `key`, until the `Leadership` is closed or the service ends. One
+   * process at a time leads and runs `work`. After its work it becomes a candidate again, behind the others.
+   * @throws LockConfigurationError, also when this service is a candidate for `key` already; LockShutdownError
    */
   lead(key: string, work: LeaderWork, options?: LeadOptions): Leadership {
     return this.#parts.leaderships.beginCandidacy(key, work, options);
@@ -210,7 +210,7 @@ export class LockService implements AsyncDisposable {
 
   /**
    * @internal Begins the grace time in which a server finishes its requests, and limits all later waits to it. At its
-   * end new callers are refused, and holds from before this call end as by `shutdown`. Each later hold has as long.
+   * end new callers are refused, and holds from before this call end as by `shutdown`. Each later hold lasts as long.
    */
   beginGraceTime(ms?: number): void {
     this.#parts.serviceEnd.beginGraceTime(ms);

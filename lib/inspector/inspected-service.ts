@@ -74,8 +74,8 @@ export class InspectedService {
   }
 
   /**
-   * Stops reading when the server fails, so that one that is down is not asked a thousand times. A failure that concerns
-   * one key only, such as another program's value, hides no others.
+   * Stops reading when the server fails, because a server that is down need not be asked a thousand times. A failure
+   * that concerns one key only, such as the value of another program, does not hide other keys.
    */
   async #readKeys(keys: readonly string[], holds: ReadonlyMap<string, LockSnapshot>) {
     const inspectedKeys: InspectedKey[] = [];

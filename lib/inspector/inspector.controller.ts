@@ -64,7 +64,7 @@ const CONTENT_SECURITY_POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** Answers bypass interceptors, which may wrap them. */
+/** Creates the controller. Its answers bypass interceptors, which may wrap answers. */
 export function createInspectorController(
   path: string,
   guards: readonly InspectorGuard[],
@@ -95,7 +95,7 @@ export function createInspectorController(
     @Get('events')
     events(@Res() reply: Reply): void {
       const response = takeNodeResponse(reply);
-      if (this.inspector.hasEnded) return refuseStream(response);
+      if (this.inspector.isShuttingDown) return refuseStream(response);
       response.writeHead(200, { ...HEADERS, 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' });
       streamTroubles(this.inspector, response);
     }
@@ -129,14 +129,17 @@ export function createInspectorController(
   return LockInspectorController;
 }
 
-/** Returns the response of Node, which Fastify no longer answers by itself. */
+/** Returns the response of Node, and keeps Fastify from answering the request. */
 function takeNodeResponse(reply: Reply): ServerResponse {
   if (!('hijack' in reply)) return reply;
   reply.hijack();
   return reply.raw;
 }
 
-/** Answers with 204, on which browsers do not connect again by themselves. The connection would delay the end, too. */
+/**
+ * Answers with 204, on which browsers do not connect again by themselves. Closes the connection, which would delay the
+ * shutdown.
+ */
 function refuseStream(response: ServerResponse): void {
   response.shouldKeepAlive = false;
   response.writeHead(204, HEADERS).end();

@@ -3,7 +3,7 @@ import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@ne
 import { DiscoveryService } from '@nestjs/core';
 import type { KeyHolder } from '../core/index.js';
 import { KeyTemplateNames } from '../nest/locked/key-template-names.js';
-import { lockServicesOf } from '../nest/module/lock-services-of.js';
+import { findLockServices } from '../nest/module/lock-services-of.js';
 import { WINDOW_MS } from './contention.js';
 import { describeProcess, EventHistory } from './event-history.js';
 import { InspectedService } from './inspected-service.js';
@@ -15,32 +15,32 @@ export class LockInspector implements OnModuleInit, OnModuleDestroy {
   readonly #logger = new Logger('LockInspector');
   readonly #history = new EventHistory();
   readonly #services = new Map<string, InspectedService>();
-  readonly #endStreams = new Set<() => void>();
+  readonly #endStreamCallbacks = new Set<() => void>();
   /** Readings under way, by search. Simultaneous viewers share one, so that they cost the server no more queries. */
   readonly #readings = new Map<string, Promise<InspectorState>>();
 
-  #hasEnded = false;
+  #isShuttingDown = false;
 
   constructor(private readonly discovery: DiscoveryService) {}
 
   onModuleInit(): void {
     const templateNames = KeyTemplateNames.of(this.discovery);
-    for (const [name, locks] of lockServicesOf(this.discovery)) {
+    for (const [name, locks] of findLockServices(this.discovery)) {
       const service = new InspectedService(name, locks, templateNames, this.#history);
       this.#services.set(name, service);
       void service.recordEvents();
     }
   }
 
-  /** Whether the application ends. A new stream of events would keep the HTTP server from closing. */
-  get hasEnded(): boolean {
-    return this.#hasEnded;
+  /** Whether the application is shutting down: a new stream of events would keep the HTTP server from closing. */
+  get isShuttingDown(): boolean {
+    return this.#isShuttingDown;
   }
 
   /** Ends the streams of events, which would keep the HTTP server from closing. */
   onModuleDestroy(): void {
-    this.#hasEnded = true;
-    for (const endStream of this.#endStreams) endStream();
+    this.#isShuttingDown = true;
+    for (const endStream of this.#endStreamCallbacks) endStream();
   }
 
   readState(search: string): Promise<InspectorState> {
@@ -53,10 +53,10 @@ export class LockInspector implements OnModuleInit, OnModuleDestroy {
   /** `endStream` is called at shutdown. Returns a function that removes both callbacks. */
   followTroubles(listener: (trouble: InspectedEvent) => void, endStream: () => void): () => void {
     const stopListening = this.#history.followTroubles(listener);
-    this.#endStreams.add(endStream);
+    this.#endStreamCallbacks.add(endStream);
     return () => {
       stopListening();
-      this.#endStreams.delete(endStream);
+      this.#endStreamCallbacks.delete(endStream);
     };
   }
 

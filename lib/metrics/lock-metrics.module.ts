@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import { getFirstWordName, KeyTemplateNames } from '../nest/locked/key-template-names.js';
-import { lockServicesOf } from '../nest/module/lock-services-of.js';
+import { findLockServices } from '../nest/module/lock-services-of.js';
 import { LockMetrics, type LockMetricsOptions } from './lock-metrics.js';
 
 export interface LockMetricsModuleOptions extends LockMetricsOptions {
@@ -34,7 +34,7 @@ class MetricsStarter implements OnModuleInit, OnApplicationShutdown {
   onModuleInit(): void {
     const templateNames = KeyTemplateNames.of(this.discovery);
     const templateOf = (key: string): string => templateNames.templateOf(key) ?? this.fallbackTemplateOf(key);
-    for (const [backend, locks] of lockServicesOf(this.discovery)) {
+    for (const [backend, locks] of findLockServices(this.discovery)) {
       this.#stopFunctions.push(
         this.metrics.observe(locks, { backend, templateOf, templates: templateNames.templates }),
       );

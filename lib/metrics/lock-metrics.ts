@@ -59,14 +59,15 @@ export class LockMetrics {
   readonly #failures;
 
   /**
-   * Returns the metrics of a registry and prefix. Several applications of a process share them. The first call creates them,
-   * and the first one after the registry was cleared.
+   * Returns the metrics of a registry and prefix. Several applications of a process share them. The first call creates
+   * them, and the first call after the registry was cleared creates them anew.
    */
   static of(options: LockMetricsOptions = {}): LockMetrics {
     const { register = globalRegister, prefix = DEFAULT_PREFIX } = options;
     const metricsByPrefix = metricsByRegistry.get(register) ?? new Map<string, LockMetrics>();
     const existingMetrics = metricsByPrefix.get(prefix);
-    const metrics = existingMetrics && existingMetrics.#isIn(register) ? existingMetrics : new LockMetrics(options);
+    const metrics =
+      existingMetrics && existingMetrics.#isRegisteredIn(register) ? existingMetrics : new LockMetrics(options);
     metricsByRegistry.set(register, metricsByPrefix.set(prefix, metrics));
     return metrics;
   }
@@ -132,7 +133,7 @@ export class LockMetrics {
     };
   }
 
-  #isIn(register: Registry): boolean {
+  #isRegisteredIn(register: Registry): boolean {
     const registeredMetrics: readonly unknown[] = register.getMetricsAsArray();
     return [this.#acquisitions, this.#waits, this.#holds].some((metric) => registeredMetrics.includes(metric));
   }

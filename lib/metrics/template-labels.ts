@@ -14,7 +14,10 @@ export class TemplateLabels {
     private readonly knownTemplates: ReadonlySet<string> = new Set(),
   ) {}
 
-  /** A key whose template fails is one of the others: the application's mistake must hide no metrics and no spans. */
+  /**
+   * Returns the label for the template of a key. It is `(others)` when `templateOf` throws: a mistake of the
+   * application must hide no metrics and no spans.
+   */
   labelFor(key: string): string {
     const template = this.#findTemplate(key);
     if (template === undefined) return OTHERS_LABEL;

@@ -19,7 +19,7 @@ export function getForeignServiceClasses(): readonly (typeof LockService)[] {
   return Array.from(copies, ({ serviceClass }) => serviceClass).filter((other) => other !== LockService);
 }
 
-export function severalCopiesWarning(): string | undefined {
+export function getSeveralCopiesWarning(): string | undefined {
   if (copies.size < 2) return undefined;
   const files = Array.from(copies, ({ file = 'an unknown file' }) => file);
   return `nestjs-distributed-lock is loaded ${copies.size} times, from ${files.join(' and ')}: they share the locks of this application, and errors are told apart by isLockError and their code, not by instanceof. One installation is better`;

@@ -3,8 +3,8 @@ import * as common from '@nestjs/common';
 export const IS_NEST_10 = !('IntrinsicException' in common);
 
 /**
- * Whether this version of Nest answers 200 to a route of events that has interceptors, before it runs pipes and handler:
- * https://github.com/nestjs/nest/pull/16753. Versions that correct this and lack `SseSignal` count, too.
+ * Whether Nest answers a route of events with 200 before its pipes and handler run, if the route has interceptors:
+ * https://github.com/nestjs/nest/pull/16753. The value is also `true` for correct versions that lack `SseSignal`.
  */
 export const ANSWERS_EVENTS_EARLY = !('SseSignal' in common);
 

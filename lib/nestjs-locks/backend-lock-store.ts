@@ -43,7 +43,7 @@ export function lockStore(input: GivenBackend): BackendLockStore {
 /** Store that `lockStore` returns. Its calls reject with `LockBackendError` when the backend does not answer. */
 export class BackendLockStore implements LockStore, AsyncDisposable {
   readonly #store: SearchableStore;
-  /** Owners in the backend of this process's leases, by the hash of the package's key and owner. */
+  /** Owners of this process's leases in the backend, by the hash of the key and owner that `@nestjs/locks` names. */
   readonly #leaseOwners = new Map<string, string>();
   readonly #metadata = ownMetadata(undefined);
 

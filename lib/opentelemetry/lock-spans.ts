@@ -39,13 +39,13 @@ export interface LockSpansOptions {
  */
 export class LockSpans implements LockObserver {
   readonly tracer: LockTracer;
-  readonly #tracer: Tracer;
+  readonly #spanTracer: Tracer;
   readonly #templateLabels: TemplateLabels;
-  /** Spans of the callers that hold a lock, by the id of the lock. */
+  /** Spans of the callers that hold a lock, by the id of the hold and by caller. */
   readonly #holdSpans = new Map<string, Map<TracedHold, Span>>();
 
   constructor({ tracerProvider, templateOf, templates }: LockSpansOptions = {}) {
-    this.#tracer = (tracerProvider ?? trace).getTracer('nestjs-distributed-lock');
+    this.#spanTracer = (tracerProvider ?? trace).getTracer('nestjs-distributed-lock');
     this.#templateLabels = new TemplateLabels(templateOf, templates);
     this.tracer = {
       begin: (call) => this.#startAcquireSpan(call),
@@ -76,7 +76,7 @@ export class LockSpans implements LockObserver {
 
   #startAcquireSpan({ key, backend, waitMs }: TracedCall): CallTrace {
     const attributes: Attributes = { 'distributed_lock.key': key, 'distributed_lock.backend': backend };
-    const span = this.#tracer.startSpan(`acquire ${this.#templateLabels.labelFor(key)}`, { attributes });
+    const span = this.#spanTracer.startSpan(`acquire ${this.#templateLabels.labelFor(key)}`, { attributes });
     return {
       granted: (hold) => {
         span.setAttributes({ ...getHoldAttributes(hold), 'distributed_lock.acquired': true }).end();
@@ -96,14 +96,14 @@ export class LockSpans implements LockObserver {
 
   #startHoldSpan(hold: TracedHold): void {
     const id = getHoldId(hold);
-    const span = this.#tracer.startSpan(`hold ${this.#templateLabels.labelFor(hold.key)}`, {
+    const span = this.#spanTracer.startSpan(`hold ${this.#templateLabels.labelFor(hold.key)}`, {
       attributes: getHoldAttributes(hold),
     });
     const callerSpans = this.#holdSpans.get(id) ?? new Map<TracedHold, Span>();
     this.#holdSpans.set(id, callerSpans.set(hold, span));
   }
 
-  /** Inside the span of `hold`, the active span stays as it is. */
+  /** Runs `work` under the span of `hold`. Work that runs under this span already keeps its active span. */
   #runUnderHold<T>(hold: TracedHold, work: () => T): T {
     const span = this.#holdSpans.get(getHoldId(hold))?.get(hold);
     const callerContext = context.active();

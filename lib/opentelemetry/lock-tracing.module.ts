@@ -2,7 +2,7 @@ import { type DynamicModule, Inject, Injectable, Module, type OnModuleInit, Opti
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
 import type { LockService } from '../core/index.js';
 import { getFirstWordName, KeyTemplateNames } from '../nest/locked/key-template-names.js';
-import { lockServicesOf } from '../nest/module/lock-services-of.js';
+import { findLockServices } from '../nest/module/lock-services-of.js';
 import { LockSpans, type LockSpansOptions } from './lock-spans.js';
 
 export interface LockTracingModuleOptions extends Pick<LockSpansOptions, 'tracerProvider'> {
@@ -15,7 +15,7 @@ export interface LockTracingModuleOptions extends Pick<LockSpansOptions, 'tracer
 
 const OPTIONS_TOKEN = Symbol('options of LockTracingModule');
 
-/** Services with spans. Several modules may import this one with options of their own, and the first one decides. */
+/** Services with spans. Several modules may import `LockTracingModule`; the options of the first one count. */
 const tracedServices = new WeakSet<LockService>();
 
 @Injectable()
@@ -29,7 +29,7 @@ class TracingStarter implements OnModuleInit {
     const { templateOf: fallbackTemplateOf = getFirstWordName, ...options } = this.options;
     const templateNames = KeyTemplateNames.of(this.discovery);
     const { templates } = templateNames;
-    for (const locks of lockServicesOf(this.discovery).values()) {
+    for (const locks of findLockServices(this.discovery).values()) {
       if (tracedServices.has(locks)) continue;
       tracedServices.add(locks);
       const templateOf = (prefixedKey: string): string => {

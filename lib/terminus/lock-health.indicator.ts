@@ -3,7 +3,7 @@ import { DiscoveryService } from '@nestjs/core';
 import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
 import { type BackendHealth, LockConfigurationError, type LockService } from '../core/index.js';
 import { DEFAULT_BACKEND } from '../nest/inject-lock-service.decorator.js';
-import { lockServicesOf } from '../nest/module/lock-services-of.js';
+import { findLockServices } from '../nest/module/lock-services-of.js';
 
 /** Details of a check, besides its `status`. */
 export interface LockHealthDetails extends Omit<BackendHealth, 'status'> {
@@ -47,7 +47,7 @@ export class LockHealthIndicator {
   }
 
   #findService(backend: string): LockService {
-    const services = lockServicesOf(this.discovery);
+    const services = findLockServices(this.discovery);
     const service = services.get(backend);
     if (service) return service;
     const names = [...services.keys()].join(', ');
@@ -55,7 +55,7 @@ export class LockHealthIndicator {
   }
 }
 
-/** Starts the backend when its health is unknown. A store that reports none is `up` until its requests fail. */
+/** Starts the backend when its health is unknown. A store that reports no health is `up` until a request fails. */
 async function determineHealth(locks: LockService): Promise<BackendHealth> {
   if (locks.health.status === 'idle') {
     if (!locks.backend.store.health) return { status: 'up' };

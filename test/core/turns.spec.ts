@@ -12,7 +12,7 @@ it('a lease that is passed on is under way until the next caller has begun with 
   const next = turns.waitForTurn('key', resolveOptions(undefined), Deadline.after(60_000));
   turns.passTurn('key', 'the lease');
   let isIdle = false;
-  const idle = underWay.untilIdle().then(() => (isIdle = true));
+  const idle = underWay.waitUntilIdle().then(() => (isIdle = true));
   await expect(next).resolves.toBe('the lease');
   expect(isIdle).toBe(false);
   underWay.end();

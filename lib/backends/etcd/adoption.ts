@@ -15,8 +15,9 @@ export interface EntryAdoption {
 }
 
 /**
- * Puts the entry of a former owner under the lease of this session, with a new value. Its place in the queue and its
- * revision stay. The session's own key must be unchanged, so that a late request has no effect: see `QueueEntry`.
+ * Puts the entry of a former owner under the lease of this session, with a new value. Its place in the queue and the
+ * revision of its creation stay. The session's own key must be unchanged, so that a late request has no effect: see
+ * `QueueEntry`.
  * Resolves to the entry, or to `undefined` if the former owner has none.
  */
 export async function adoptEntry(
@@ -29,6 +30,7 @@ export async function adoptEntry(
   const sessionName = names.sessionName(lease);
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const entry = (await readHolderEntry(context, key, formerOwner)) ?? (await readHolderEntry(context, key, owner));
+    // The entry already belongs to `owner` if an earlier try was carried out without an answer.
     if (!entry) return undefined;
     const { succeeded, firstKeys } = await client.transact({
       when: [
@@ -47,7 +49,7 @@ export async function adoptEntry(
   throw new Error(`others changed the entry of the key ${MAX_ATTEMPTS} times meanwhile`);
 }
 
-/** Undoes an adoption that may have been carried out, or may still be, without an answer. */
+/** Undoes an adoption without an answer. The server may have carried it out, or may still do so. */
 export async function undoAdoption(
   context: QueueEntryContext,
   session: EtcdSession,
@@ -56,11 +58,11 @@ export async function undoAdoption(
 ): Promise<void> {
   const { client } = context;
   try {
-    const { revision } = await client.transact({ steps: [session.ownKeyStep] });
-    session.noteOwnKeyRevision(revision);
+    const { revision } = await client.transact({ steps: [session.sessionKeyStep] });
+    session.recordSessionKeyRevision(revision);
   } catch (error) {
     session.endIfLeaseMissing(error);
-    // The entry has ended with the lease of the session, and a late request can no longer put it there.
+    // An adopted entry was deleted with the lease of the session, and a late request cannot use that lease any more.
     if (session.endSignal.aborted) return;
     // A full server writes no entry any more, so a deletion alone is enough.
     if (!isDatabaseFull(error)) throw error;

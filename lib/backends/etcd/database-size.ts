@@ -6,10 +6,11 @@ import { METHOD } from './transport/messages.js';
 const BYTES_PER_GIB = 1024 ** 3;
 /** Assumed quota of servers before etcd 3.6, which do not report theirs: etcd's default. */
 const DEFAULT_QUOTA_BYTES = 2 * BYTES_PER_GIB;
+/** Share of the quota from which on `health` warns. */
 const WARNING_SHARE = 0.8;
 
 const CHECK_INTERVAL_MS = 60_000;
-const WARNED_CHECK_INTERVAL_MS = 5_000;
+const CHECK_INTERVAL_AFTER_WARNING_MS = 5_000;
 
 /** Warns in `health` before etcd's database is full. A full database refuses every write of every client. */
 export class DatabaseSizeMonitor {
@@ -19,7 +20,7 @@ export class DatabaseSizeMonitor {
   constructor(private readonly client: EtcdClient) {}
 
   checkIfDue(): void {
-    if (systemClock.now() - this.#checkedAt >= (this.#hasWarned ? WARNED_CHECK_INTERVAL_MS : CHECK_INTERVAL_MS))
+    if (systemClock.now() - this.#checkedAt >= (this.#hasWarned ? CHECK_INTERVAL_AFTER_WARNING_MS : CHECK_INTERVAL_MS))
       void this.check();
   }
 
@@ -27,6 +28,7 @@ export class DatabaseSizeMonitor {
     this.#checkedAt = systemClock.now();
     try {
       const status = await this.client.call(METHOD.status, Buffer.alloc(0));
+      // Field 3 is the size of the database, 8 lists alarms and errors, and 12 is the quota.
       const isFull = status.texts(8).some((error) => error.includes('NOSPACE'));
       const advice = getSizeAdvice(Number(status.integer(3)), Number(status.integer(12)), isFull);
       this.#hasWarned = advice !== undefined;

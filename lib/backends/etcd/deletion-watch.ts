@@ -2,7 +2,7 @@ import { systemClock } from '../../core/index.js';
 import type { EtcdClient } from './transport/client.js';
 import { type Watch, type WatchedKeys, WatchStream } from './transport/watch-stream.js';
 
-/** Milliseconds between the end of a stream and the wake-up of its waiters. Each early end doubles them. */
+/** Pause between the end of a stream and the wake-up of its waiters. Each stream that ends early doubles the pause. */
 const MIN_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 1_000;
 
@@ -32,6 +32,7 @@ export class DeletionWatch {
   #open(): WatchStream {
     this.#openedAt = systemClock.now();
     const stream = new WatchStream(this.client, (reason, wakeCallbacks) => this.#onEnd(reason, wakeCallbacks));
+    // A stream that lasts for the longest pause shows that watches work again.
     const clearAdvice = (): void => {
       if (stream.isCurrent) this.client.health.setAdvice('watch', undefined);
     };
@@ -39,7 +40,7 @@ export class DeletionWatch {
     return stream;
   }
 
-  /** Warns in `health` when streams keep ending: a proxy may forward requests, but no streams, or none for long. */
+  /** Warns in `health` when streams keep ending: a proxy may forward requests, but refuse streams or soon end them. */
   #onEnd(reason: string, wakeCallbacks: readonly (() => void)[]): void {
     const hasLasted = systemClock.now() - this.#openedAt >= MAX_PAUSE_MS;
     this.#pauseMs = hasLasted ? MIN_PAUSE_MS : Math.min(this.#pauseMs * 2, MAX_PAUSE_MS);

@@ -25,7 +25,7 @@ export type EtcdStatus = Exclude<(typeof STATUS_NAMES)[number], 'OK'>;
 
 /**
  * Codes of requests that were certainly not carried out. After any other code, the request may still be carried out.
- * `final`: a retry brings the same answer.
+ * `passing`: a retry may succeed. `final`: a retry brings the same answer.
  */
 const REFUSAL_KINDS: Readonly<Partial<Record<EtcdStatus, 'passing' | 'final'>>> = {
   INVALID_ARGUMENT: 'final',
@@ -38,8 +38,8 @@ const REFUSAL_KINDS: Readonly<Partial<Record<EtcdStatus, 'passing' | 'final'>>> 
 };
 
 /**
- * Kinds of failure by code, `refuses` for all others. A missing permission is `refuses`, because it concerns the whole
- * prefix.
+ * Kinds of failure by code, `refuses` for all other codes. A missing permission is not `value`, because it concerns the
+ * whole prefix and not only the key of one caller.
  */
 const FAILURE_KINDS: Readonly<Partial<Record<EtcdStatus, FailureKind>>> = {
   INVALID_ARGUMENT: 'value',
@@ -82,10 +82,12 @@ export function isDatabaseFull(error: unknown): boolean {
   return error instanceof EtcdError && error.message.includes(NO_SPACE_MESSAGE);
 }
 
+/** Returns whether the request of this error was certainly not carried out. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof EtcdError && REFUSAL_KINDS[error.code] !== undefined;
 }
 
+/** Returns whether a retry would bring the same error. */
 export function isFinal(error: unknown): error is EtcdError {
   return error instanceof EtcdError && REFUSAL_KINDS[error.code] === 'final' && !isTokenExpired(error);
 }

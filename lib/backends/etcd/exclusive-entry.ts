@@ -1,28 +1,29 @@
 import type { LeaseAttempt } from '../../core/index.js';
-import { QueueEntry, refusalOf, type Wake } from './queue-entry.js';
+import { QueueEntry, createRefusal, type Wake } from './queue-entry.js';
 import type { Condition, KeyValue, OldestOrYoungestQuery } from './transport/messages.js';
 
+/** Entry of an exclusive owner. It holds the lock if the queue has no older entry, and else watches the one before. */
 export class ExclusiveEntry extends QueueEntry {
   /** Creates no entry behind others for a caller that does not wait: such an entry would obstruct later ones. */
   protected async enterQueue(wake: Wake): Promise<LeaseAttempt> {
     const { names } = this.context;
     const { lease, sessionKeyRevision } = this.session;
     const [queue, sessionName] = [names.queueRange(this.key), names.sessionName(lease)];
-    const oldest: OldestOrYoungestQuery = { ...queue, which: 'oldest' };
-    const emptyQueue: Condition = { ...queue, createRevision: 0n };
+    const oldestQuery: OldestOrYoungestQuery = { ...queue, which: 'oldest' };
+    const emptyQueueCondition: Condition = { ...queue, createRevision: 0n };
     const { firstKeys, revision, succeeded } = await this.transactCreation({
       when: [
         { key: this.name, createRevision: 0n },
         { key: sessionName, modRevision: sessionKeyRevision },
-        ...(wake ? [] : [emptyQueue]),
+        ...(wake ? [] : [emptyQueueCondition]),
       ],
       steps: [
-        { get: oldest },
+        { get: oldestQuery },
         { get: { ...queue, which: 'youngest' } },
         { put: this.name, value: this.value, lease },
         { get: names.tokenOriginName },
       ],
-      otherwise: [{ get: oldest }, { get: this.name }, { get: sessionName }],
+      otherwise: [{ get: oldestQuery }, { get: this.name }, { get: sessionName }],
     });
     if (succeeded) {
       const [oldestEntry, predecessor, , tokenOrigin] = firstKeys;
@@ -35,7 +36,7 @@ export class ExclusiveEntry extends QueueEntry {
       this.createRevision = ownEntry.createRevision;
       return this.checkPosition(ownEntry.createRevision, wake);
     }
-    if (firstEntry && !wake) return refusalOf(firstEntry);
+    if (firstEntry && !wake) return createRefusal(firstEntry);
     this.session.sessionKeyRevision = sessionKey?.modRevision ?? 0n;
     return this.enterQueue(wake);
   }
@@ -61,6 +62,6 @@ export class ExclusiveEntry extends QueueEntry {
   }
 
   #refuseBehind(firstEntry: KeyValue, { key, createRevision }: KeyValue, revision: bigint, wake: Wake): LeaseAttempt {
-    return this.refuse(firstEntry, { keys: { key }, createRevision }, revision, wake);
+    return this.refuseAndWatch(firstEntry, { keys: { key }, createRevision }, revision, wake);
   }
 }

@@ -2,15 +2,15 @@ import type { EtcdClient } from './transport/client.js';
 import type { KeyValue } from './transport/messages.js';
 
 /**
- * Maximum origin in microseconds since 1970: the year 2096, beyond any right clock. It leaves room for 500 trillion
- * revisions below 2^52, where tokens end.
+ * Maximum origin in microseconds since 1970: the year 2096, which no correct clock shows. It leaves room for 500
+ * trillion revisions below 2^52, where tokens end.
  */
 const MAX_ORIGIN_US = 4e15;
 
 /**
- * Adds the revision to the time at which etcd's data began. Tokens grow even after a loss of all data, unless the next
- * origin comes from a clock that is behind.
- * The origin is read with every revision and never cached, because no process learns of a loss in time.
+ * Returns the revision plus the origin: the time of the first grant in etcd's data, in microseconds since 1970. Tokens
+ * grow even after a loss of all data, unless the next origin comes from a clock that is behind.
+ * The origin is read with every revision and never cached, because no process learns of such a loss in time.
  * @param originEntry entry of `originKey` as of that revision; `undefined` when missing
  * @throws Error when the value is no number
  */

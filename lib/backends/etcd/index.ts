@@ -11,13 +11,13 @@ const POLL_MS = 3_000;
 /**
  * Locks on etcd 3.4 or newer. Connects with the first request, and needs no client library.
  *
- * `consensus` is the memory of a majority of the cluster. For a single server that is its disk.
+ * Its guarantee is `consensus`: a majority of the members stores each grant. A single server stores it on disk.
  *
  * A user of the cluster needs a role with read and write permission on the keys that begin with `lock/`, the prefix.
  *
  * etcd keeps a history of every lock, about 300 bytes for each acquisition, and deletes none of it by itself. Without
- * `--auto-compaction-retention` (such as `1h`) its database grows up to its quota. Then it refuses every write of every
- * client. `health` warns when the database exceeds four fifths of the quota.
+ * `--auto-compaction-retention` (such as `1h`) its database grows up to its quota. Then etcd refuses every write of
+ * every client. `health` warns when the database exceeds four fifths of the quota.
  *
  * All locks of a process share one lease, and one TTL: `sessionTtlMs`. Each heartbeat reads every lock that is held:
  * 10,000 of them cost about 8 % of a core, and 100,000 are too many for one process.

@@ -24,14 +24,14 @@ import { EtcdLockNames } from './lock-names.js';
 import { ExclusiveEntry } from './exclusive-entry.js';
 import type { QueueEntry, QueueEntryContext } from './queue-entry.js';
 import { ShareEntry } from './share-entry.js';
-import { listKeys, readHolderEntry, readState, valuePrefix } from './readings.js';
+import { listKeys, readHolderEntry, readState, getValuePrefix } from './readings.js';
 import { pollWhileDown } from './recovery.js';
 import { EtcdSession } from './session.js';
 import type { KeyValue } from './transport/messages.js';
 
 /**
- * Queue entries of one process, all under one lease. etcd's own client has one entry per session, and would let two
- * callers in.
+ * Lease store with a queue entry for each owner of this process, all under one etcd lease. The mutex of etcd's own
+ * client has one entry per session, so that two callers of a process would both hold the lock.
  */
 export class EtcdLeaseStore implements LeaseStore {
   readonly name = 'etcd';
@@ -42,8 +42,8 @@ export class EtcdLeaseStore implements LeaseStore {
   readonly #databaseSizeMonitor: DatabaseSizeMonitor;
   readonly #stopPolling: () => void;
   readonly #entries = new SessionEntries<EtcdSession, QueueEntry>();
-  /** Sessions by owner of adoptions without an answer. */
-  readonly #adoptersInDoubt = new Map<string, EtcdSession>();
+  /** Sessions of adoptions that failed and that the server may still carry out, by owner. */
+  readonly #unconfirmedAdoptions = new Map<string, EtcdSession>();
   #session: EtcdSession | undefined;
   #sessionOpening: Promise<EtcdSession> | undefined;
   #closed = false;
@@ -73,7 +73,7 @@ export class EtcdLeaseStore implements LeaseStore {
 
   async tryAcquire(key: string, owner: string, _ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     try {
-      const attempt = await retryOnStaleConnection(() => this.#attempt(key, owner, metadata));
+      const attempt = await retryOnStaleConnection(() => this.#tryAcquireOnce(key, owner, metadata));
       this.#databaseSizeMonitor.checkIfDue();
       return attempt;
     } catch (error) {
@@ -92,17 +92,17 @@ export class EtcdLeaseStore implements LeaseStore {
 
   async adopt(key: string, transferred: TransferredLease, { owner, metadata }: AdoptedLease): Promise<LeaseAttempt> {
     const session = await this.#currentSession();
-    const adoption = { key, formerOwner: transferred.owner, owner, value: valueOf(owner, metadata) };
+    const adoption = { key, formerOwner: transferred.owner, owner, value: packEntryValue(owner, metadata) };
     try {
       const adoptedEntry = await retryOnStaleConnection(() => adoptEntry(this.#context, session, adoption));
       if (!adoptedEntry) return { acquired: false, retryAfterMs: null };
       const createEntry = (): QueueEntry => this.#createEntry(session, key, owner, metadata, adoptedEntry);
       const { ttlMs, heartbeatSentAt: sentAt, endSignal: revoked } = session;
-      this.#adoptersInDoubt.delete(owner);
+      this.#unconfirmedAdoptions.delete(owner);
       this.#entries.getOrCreate(owner, session, createEntry);
       return { acquired: true, fencingToken: transferred.fencingToken, ttlMs, sentAt, revoked };
     } catch (error) {
-      this.#adoptersInDoubt.set(owner, session);
+      this.#unconfirmedAdoptions.set(owner, session);
       session.endIfLeaseMissing(error);
       throw error;
     }
@@ -155,7 +155,7 @@ export class EtcdLeaseStore implements LeaseStore {
     return this.#context.client.health;
   }
 
-  async #attempt(key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
+  async #tryAcquireOnce(key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
     if (this.#closed) throw new EtcdError('the backend is closed', 'FAILED_PRECONDITION');
     const session = await this.#currentSession();
     const createEntry = (): QueueEntry => this.#createEntry(session, key, owner, metadata);
@@ -166,11 +166,11 @@ export class EtcdLeaseStore implements LeaseStore {
     return attempt;
   }
 
-  /** Resolves to false: no caller had the key. */
+  /** Undoes an adoption without a known result, if any. Resolves to false: the owner was not granted the key. */
   async #undoAdoption(key: string, owner: string): Promise<boolean> {
-    const session = this.#adoptersInDoubt.get(owner);
+    const session = this.#unconfirmedAdoptions.get(owner);
     if (session?.endSignal.aborted === false) await undoAdoption(this.#context, session, key, owner);
-    this.#adoptersInDoubt.delete(owner);
+    this.#unconfirmedAdoptions.delete(owner);
     return false;
   }
 
@@ -183,7 +183,7 @@ export class EtcdLeaseStore implements LeaseStore {
   ): QueueEntry {
     const shareSuffix = isExclusive(owner) ? '' : owner.slice(owner.lastIndexOf('~'));
     const EntryClass = shareSuffix ? ShareEntry : ExclusiveEntry;
-    return new EntryClass(this.#context, session, key, valueOf(owner, metadata), shareSuffix, adoptedEntry);
+    return new EntryClass(this.#context, session, key, packEntryValue(owner, metadata), shareSuffix, adoptedEntry);
   }
 
   #currentSession(): Promise<EtcdSession> | EtcdSession {
@@ -192,7 +192,7 @@ export class EtcdLeaseStore implements LeaseStore {
     return this.#sessionOpening;
   }
 
-  /** Ends the last session first: its entries would stand before those of the next. */
+  /** Ends the last session first: its entries would otherwise stay in the queues before those of the new session. */
   async #openSession(): Promise<EtcdSession> {
     const { client, names } = this.#context;
     await this.#endSession();
@@ -209,11 +209,14 @@ export class EtcdLeaseStore implements LeaseStore {
 }
 
 /** The owner is the first field, because `readHolderEntry` compares the start of the value. */
-function valueOf(owner: string, metadata: HolderMetadata): string {
-  return `${valuePrefix(owner)},${packHolder(metadata).slice(1)}`;
+function packEntryValue(owner: string, metadata: HolderMetadata): string {
+  return `${getValuePrefix(owner)},${packHolder(metadata).slice(1)}`;
 }
 
-/** Repeats the task once, because a stale connection is noticed only in use. The first try may have had its effect. */
+/**
+ * Repeats `task` once, because a stale connection is noticed only in use. The server may have carried out the first try
+ * as well, so a repetition of `task` must be harmless.
+ */
 async function retryOnStaleConnection<T>(task: () => Promise<T>): Promise<T> {
   try {
     return await task();

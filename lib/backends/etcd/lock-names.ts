@@ -11,11 +11,13 @@ export class EtcdLockNames {
     return { key: `${path}/`, end: `${path}0` };
   }
 
+  /** Returns the range of all keys that begin with `keyPrefix`. In its end, the last character is raised by one. */
   rangeOfPrefix(keyPrefix: string): { readonly key: string; readonly end: string } {
     const path = this.#path(keyPrefix);
     return { key: path, end: path.replace(/.$/su, (last) => String.fromCodePoint((last.codePointAt(0) ?? 0) + 1)) };
   }
 
+  /** Returns the lock's key in the name of an entry, and `undefined` for any other name. */
   parseKey(name: string): string | undefined {
     const [, key] = /^([^/]+)\//u.exec(name.slice(this.prefix.length + 1)) ?? [];
     try {
@@ -30,7 +32,7 @@ export class EtcdLockNames {
     return `${this.queueRange(key).key}${entryNumber}@${lease.toString(16)}${shareSuffix}`;
   }
 
-  // Two slashes in a row never occur in the name of an entry, since no key is empty.
+  // The next two names contain two slashes in a row. The name of an entry never does, since no key is empty.
 
   sessionName(lease: bigint): string {
     return `${this.prefix}//${lease.toString(16)}`;

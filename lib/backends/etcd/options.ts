@@ -16,7 +16,7 @@ export type EtcdTls = Pick<SecureContextOptions, 'ca' | 'cert' | 'key' | 'passph
 };
 
 export interface EtcdOptions {
-  /** Members of one cluster, such as `http://10.0.0.1:2379`. When one fails, the next one is used. */
+  /** URLs of the members of one cluster, such as `http://10.0.0.1:2379`. When one fails, the next one is used. */
   readonly endpoints: string | readonly string[];
   /**
    * User of etcd. Not needed where a client certificate names the user. A function is called for each authentication.
@@ -28,9 +28,9 @@ export interface EtcdOptions {
    */
   readonly tls?: EtcdTls | (() => EtcdTls);
   /**
-   * Milliseconds for which the server keeps all locks of this process without a sign of life. This is the TTL of every
-   * lease, whatever `ttlMs` a caller requests. etcd counts whole seconds, and may have a minimum by its election
-   * time-out.
+   * Milliseconds for which the server keeps all locks of this process after its last heartbeat. This is the TTL of
+   * every lease, whatever `ttlMs` a caller requests. It is rounded up to whole seconds, and etcd may raise it to a
+   * minimum that follows from its election time-out.
    * @default 10_000
    */
   readonly sessionTtlMs?: number;
@@ -42,7 +42,8 @@ export interface EtcdOptions {
    */
   readonly requestTimeoutMs?: number;
   /**
-   * Milliseconds for which requests that fail are repeated before `LockBackendError`: elections take a while.
+   * Milliseconds for which failed requests are repeated before the caller gets a `LockBackendError`. Meanwhile the
+   * cluster can elect a new leader.
    * @default 5_000
    */
   readonly patienceMs?: number;
@@ -55,9 +56,9 @@ export interface ResolvedEtcdOptions extends Required<Omit<EtcdOptions, 'credent
 }
 
 const OPTION_NAMES = ['endpoints', 'credentials', 'tls', 'sessionTtlMs', 'prefix', 'requestTimeoutMs', 'patienceMs'];
-const MAX_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** @throws LockConfigurationError that repeats no URL and no credential */
+/** @throws LockConfigurationError for an invalid option. Its message contains no URL and no credential */
 export function resolveEtcdOptions(options: EtcdOptions): ResolvedEtcdOptions {
   assertOptions(options, OPTION_NAMES, 'etcd');
   const { credentials, tls, sessionTtlMs = 10_000, prefix = 'lock', patienceMs = 5_000 } = options;
@@ -69,8 +70,8 @@ export function resolveEtcdOptions(options: EtcdOptions): ResolvedEtcdOptions {
   }
   assertNumber('sessionTtlMs', sessionTtlMs, 1_000, 86_400_000);
   assertText('prefix', prefix, /^[\w.:-]{1,100}$/u, '1 to 100 letters, digits, "_", ".", ":" or "-"');
-  assertNumber('requestTimeoutMs', requestTimeoutMs, 1, MAX_MS);
-  assertNumber('patienceMs', patienceMs, 0, MAX_MS);
+  assertNumber('requestTimeoutMs', requestTimeoutMs, 1, MAX_TIMER_MS);
+  assertNumber('patienceMs', patienceMs, 0, MAX_TIMER_MS);
   const readTls = typeof tls === 'function' ? tls : () => tls ?? {};
   return { endpoints, credentials, tls: readTls, sessionTtlMs, prefix, requestTimeoutMs, patienceMs };
 }

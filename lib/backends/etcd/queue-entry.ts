@@ -25,11 +25,11 @@ interface WatchTarget {
 
 /**
  * Key of one owner in the queue of a lock, under the lease of its process. The oldest entries hold the lock, as many as
- * fit. Each other entry watches for one event that may let it in.
+ * fit. Each other entry watches for one event after which it may hold the lock.
  *
- * A request without an answer may be carried out later, for example by a member that was frozen. A release in doubt
- * therefore also writes the session's own key. Entries are created only while the session's key is unchanged, so that a
- * late creation has no effect. A late deletion does have an effect: therefore the name is not used again.
+ * A request without an answer may be carried out later, for example by a member that was frozen. The release of an
+ * entry whose creation is in doubt therefore also writes the session's own key. Entries are created only while that key
+ * is unchanged, so that a late creation has no effect. A late deletion does have an effect: its name is not used again.
  */
 export abstract class QueueEntry {
   protected readonly name: string;
@@ -38,7 +38,7 @@ export abstract class QueueEntry {
   #wasGranted = false;
   /** Lease under which a `passOn` without an answer may have put the entry. */
   #leaseInDoubt: bigint | undefined;
-  #currentWatch: (WatchTarget & { readonly watch: Watch; readonly sessionEnd: AbortListener }) | undefined;
+  #currentWatch: (WatchTarget & { readonly watch: Watch; readonly sessionEndListener: AbortListener }) | undefined;
 
   constructor(
     protected readonly context: QueueEntryContext,
@@ -46,7 +46,7 @@ export abstract class QueueEntry {
     protected readonly key: string,
     protected readonly value: string,
     shareSuffix: string,
-    /** Entry of a former owner that is adopted. @default a new entry */
+    /** Existing entry of the former owner, for an owner that adopts the lock. @default a new entry is created */
     adoptedEntry?: KeyValue,
   ) {
     this.name = adoptedEntry?.key ?? session.takeName(key, shareSuffix);
@@ -64,15 +64,16 @@ export abstract class QueueEntry {
   }
 
   /**
-   * Puts the entry under a lease of its own, which ends after `ttlMs`, so that it outlives the session. Also writes the
-   * session's own key if a late creation is possible: the name may be free by then.
+   * Moves the entry to a new lease that ends after `ttlMs`, so that the entry outlives the session. Also writes the
+   * session's own key if a late creation is possible. Otherwise the late request could create the entry again after its
+   * next owner has deleted it.
    */
   async passOn(ttlMs: number): Promise<boolean> {
     const { name: key, value, createRevision, session } = this;
     const { client } = this.context;
     if (createRevision === undefined) return false;
     const { lease } = await grantLease(client, ttlMs);
-    const steps = [{ put: key, value, lease }, ...(this.#isCreationInDoubt ? [session.ownKeyStep] : [])];
+    const steps = [{ put: key, value, lease }, ...(this.#isCreationInDoubt ? [session.sessionKeyStep] : [])];
     this.#leaseInDoubt = lease;
     const { succeeded, revision } = await client.transact({ when: [{ key, createRevision }], steps });
     this.#leaseInDoubt = undefined;
@@ -80,7 +81,7 @@ export abstract class QueueEntry {
       revokeInBackground(client, lease);
       return false;
     }
-    if (this.#isCreationInDoubt) session.noteOwnKeyRevision(revision);
+    if (this.#isCreationInDoubt) session.recordSessionKeyRevision(revision);
     session.retireName(key);
     return true;
   }
@@ -89,7 +90,7 @@ export abstract class QueueEntry {
     this.unwatch();
     const hasSessionEnded = this.session.endSignal.aborted;
     if (hasSessionEnded && this.#leaseInDoubt === undefined) return false;
-    const isDeleted = await (this.#isCreationInDoubt && !hasSessionEnded ? this.#deleteInDoubt() : this.#delete());
+    const isDeleted = await (this.#isCreationInDoubt && !hasSessionEnded ? this.#deletePermanently() : this.#delete());
     if (this.#leaseInDoubt !== undefined) revokeInBackground(this.context.client, this.#leaseInDoubt);
     return isDeleted && this.#wasGranted;
   }
@@ -101,7 +102,7 @@ export abstract class QueueEntry {
 
   unwatch(): void {
     this.#currentWatch?.watch.end();
-    this.#currentWatch?.sessionEnd.end();
+    this.#currentWatch?.sessionEndListener.end();
     this.#currentWatch = undefined;
   }
 
@@ -113,7 +114,8 @@ export abstract class QueueEntry {
     return { acquired: true, fencingToken, ttlMs, sentAt, revoked };
   }
 
-  protected refuse(firstEntry: KeyValue, target: WatchTarget, revision: bigint, wake: Wake): LeaseAttempt {
+  /** Returns a refusal that names the holder of `firstEntry`. Watches `target` if the caller waits. */
+  protected refuseAndWatch(firstEntry: KeyValue, target: WatchTarget, revision: bigint, wake: Wake): LeaseAttempt {
     const { keys, createRevision } = target;
     const currentWatch = this.#currentWatch;
     const isWatched =
@@ -123,9 +125,9 @@ export abstract class QueueEntry {
     if (!wake || !isWatched) this.unwatch();
     if (wake && !isWatched) {
       const watch = this.context.watch.watchDeletion(keys, revision + 1n, wake);
-      this.#currentWatch = { ...target, watch, sessionEnd: new AbortListener(this.session.endSignal, wake) };
+      this.#currentWatch = { ...target, watch, sessionEndListener: new AbortListener(this.session.endSignal, wake) };
     }
-    return refusalOf(firstEntry);
+    return createRefusal(firstEntry);
   }
 
   protected async transactCreation(request: Transaction): Promise<Outcome> {
@@ -138,6 +140,7 @@ export abstract class QueueEntry {
     }
   }
 
+  /** Deletes the entry if it was created, and frees its name. Resolves to whether there was an entry to delete. */
   async #delete(): Promise<boolean> {
     const [{ client }, createRevision] = [this.context, this.createRevision];
     const isDeleted =
@@ -147,11 +150,11 @@ export abstract class QueueEntry {
     return isDeleted;
   }
 
-  async #deleteInDoubt(): Promise<boolean> {
+  async #deletePermanently(): Promise<boolean> {
     const { client } = this.context;
     try {
-      const { revision } = await client.transact({ steps: [{ remove: this.name }, this.session.ownKeyStep] });
-      this.session.noteOwnKeyRevision(revision);
+      const { revision } = await client.transact({ steps: [{ remove: this.name }, this.session.sessionKeyStep] });
+      this.session.recordSessionKeyRevision(revision);
       return true;
     } catch (error) {
       this.session.endIfLeaseMissing(error);
@@ -164,7 +167,7 @@ export abstract class QueueEntry {
   }
 }
 
-export function refusalOf(firstEntry: KeyValue): LeaseAttempt {
+export function createRefusal(firstEntry: KeyValue): LeaseAttempt {
   const holder = unpackHolder(firstEntry.value);
   return { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) };
 }

@@ -17,6 +17,7 @@ const NAMES_PER_PAGE = 1_000;
 export async function readState({ client, names }: QueueAccess, key: string): Promise<LeaseState> {
   const { tokenOriginName } = names;
   const [entries = [], [tokenOriginEntry] = []] = await client.list(
+    // The queue contains holders as well as waiters.
     { ...names.queueRange(key), limit: 2 * MAX_WAITERS, by: 'age' },
     { key: tokenOriginName, end: `${tokenOriginName}\0`, limit: 1, by: 'age' },
   );
@@ -36,13 +37,14 @@ export async function readState({ client, names }: QueueAccess, key: string): Pr
   return { ...(holder ? { holder } : {}), ...(holders.length > 1 ? { holders } : {}), waiters };
 }
 
+/** Resolves to the entry by which `owner` holds the lock, or to `undefined` if `owner` does not hold it. */
 export async function readHolderEntry(
   { client, names }: QueueAccess,
   key: string,
   owner: string,
 ): Promise<KeyValue | undefined> {
   const queue = names.queueRange(key);
-  const isOwnersEntry = ({ value }: KeyValue): boolean => value.startsWith(`${valuePrefix(owner)},`);
+  const isOwnersEntry = ({ value }: KeyValue): boolean => value.startsWith(`${getValuePrefix(owner)},`);
   if (isExclusive(owner)) {
     const { firstKeys } = await client.transact({ steps: [{ get: { ...queue, which: 'oldest' } }] });
     return firstKeys.find((entry) => entry !== undefined && isOwnersEntry(entry));
@@ -56,7 +58,7 @@ function getHolderFlags(entries: readonly KeyValue[]): boolean[] {
   return isHolderByIndex(entries.map(({ key }) => claimOfOwner(key)));
 }
 
-export function valuePrefix(owner: string): string {
+export function getValuePrefix(owner: string): string {
   return `{"owner":${JSON.stringify(owner)}`;
 }
 
@@ -68,6 +70,7 @@ export async function* listKeys({ client, names }: QueueAccess, prefix: string):
     yield [...keys];
     const lastEntry = entries.at(-1);
     if (!lastEntry || entries.length < NAMES_PER_PAGE) return;
+    // The next page begins after all entries of the last key.
     const lastKey = names.parseKey(lastEntry.key);
     start = lastKey === undefined ? `${lastEntry.key}\0` : names.queueRange(lastKey).end;
   }

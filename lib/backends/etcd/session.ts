@@ -17,12 +17,16 @@ interface KeyCheck {
   readonly reject: (error: unknown) => void;
 }
 
+/** One lease of etcd, which heartbeats keep alive, and the names of this process's entries under that lease. */
 export class EtcdSession {
-  /** Revision of the session's own key, which makes late requests harmless: see `QueueEntry`. 0 without that key. */
+  /**
+   * Revision of the last known write of the session's own key, or 0 while that key does not exist. Entries are created
+   * only if the key still has this revision: see `QueueEntry`.
+   */
   sessionKeyRevision = 0n;
   readonly #endController = new AbortController();
   readonly #takenNames = new Set<string>();
-  /** Number of names that other processes may have now. It is a part of each name, so that none of them is taken again. */
+  /** Number of names that were passed on to other processes. It is part of each new name, which therefore differs. */
   #retiredCount = 0;
   #keyChecks: KeyCheck[] = [];
   #isSendingHeartbeat = false;
@@ -40,6 +44,7 @@ export class EtcdSession {
     public heartbeatSentAt: number,
     private readonly clock: Clock,
   ) {
+    // After a failure the client uses the next member: the session asks it while much of the TTL is left.
     this.#stopHealthListener = client.health.onChange(
       ({ status }) => status === 'down' && this.#scheduleHeartbeat(this.ttlMs / 50),
     );
@@ -62,12 +67,14 @@ export class EtcdSession {
     return this.#endController.signal;
   }
 
+  /** Whether the lease is gone, or was not confirmed for so long that it is no longer trusted. */
   get isOver(): boolean {
     return this.endSignal.aborted || this.clock.now() >= getEndOfTrust(this.heartbeatSentAt, this.ttlMs);
   }
 
   /**
-   * Reuses freed names: etcd's search for the oldest entry visits every name that was used since the last compaction.
+   * Returns a name that no entry has. Reuses freed names, because etcd's search for the oldest entry visits every name
+   * that was used since the last compaction.
    */
   takeName(key: string, shareSuffix: string): string {
     const generation = this.#retiredCount === 0 ? '' : `${this.#retiredCount}-`;
@@ -79,22 +86,25 @@ export class EtcdSession {
     }
   }
 
-  /** Must be called only when no late request can affect the name. A name that stays taken costs about 100 bytes. */
+  /**
+   * Lets `takeName` return the name again. Must be called only when no late request can affect the name. A name that
+   * is never freed costs about 100 bytes of memory.
+   */
   freeName(name: string): void {
     this.#takenNames.delete(name);
   }
 
   /** Step that writes the session's own key, so that earlier requests to create entries have no effect. */
-  get ownKeyStep(): Step {
+  get sessionKeyStep(): Step {
     return { put: this.names.sessionName(this.lease), value: '', lease: this.lease };
   }
 
-  /** Must be called with the revision of a transaction that had `ownKeyStep`. */
-  noteOwnKeyRevision(revision: bigint): void {
+  /** Must be called with the revision of a transaction that had `sessionKeyStep`. */
+  recordSessionKeyRevision(revision: bigint): void {
     if (revision > this.sessionKeyRevision) this.sessionKeyRevision = revision;
   }
 
-  /** Frees the memory of a name that another process may have from now on. */
+  /** Frees the memory of a name that was passed on to another process. `takeName` never returns that name again. */
   retireName(name: string): void {
     if (this.#takenNames.delete(name)) this.#retiredCount += 1;
   }
@@ -110,6 +120,7 @@ export class EtcdSession {
     if (error instanceof EtcdError && error.code === 'NOT_FOUND') this.end();
   }
 
+  /** Stops the heartbeats and settles all key checks. The lease stays on the server until it expires or is revoked. */
   stop(): void {
     this.#heartbeatTimer?.cancel();
     this.#stopHealthListener();
@@ -126,7 +137,8 @@ export class EtcdSession {
   }
 
   /**
-   * Returns whether the key created at this revision still exists, in a session with its whole TTL from this call on.
+   * Resolves to whether the key that was created at this revision still exists. If so, its lease has been renewed for a
+   * whole TTL from this call on.
    */
   confirmKey(name: string, createRevision: bigint): Promise<boolean> {
     return new Promise((resolve, reject) => {
@@ -167,12 +179,13 @@ export class EtcdSession {
   }
 
   /**
-   * Reads from a member that is connected to a quorum, and returns its term. A leader that was frozen answers
-   * keep-alives although a new leader's clock expires the lease (https://github.com/etcd-io/etcd/issues/15247).
+   * Reads from a member that is connected to a quorum, and returns the term that this member knows. A leader that was
+   * frozen answers keep-alives although a new leader's clock expires the lease
+   * (https://github.com/etcd-io/etcd/issues/15247).
    *
-   * The member of a quorum reading knows of every leader elected before. Leaders elected later give every lease its
-   * whole TTL again. The TTL therefore counts from the reading, and the keep-alive must come from a member that knows
-   * the same term.
+   * A member that answers a quorum reading knows of every leader that was elected before. A leader elected later gives
+   * every lease its whole TTL again. The TTL therefore counts from the reading. The keep-alive must be answered by a
+   * member that knows this term or a later one.
    */
   async #readFromQuorum(keyChecks: readonly KeyCheck[]): Promise<{ term: bigint; revisions: Map<string, bigint> }> {
     const names = keyChecks.length > 0 ? keyChecks.map(({ name }) => name) : [this.names.sessionName(this.lease)];
@@ -187,6 +200,7 @@ export class EtcdSession {
     return { term: outcomes.map(({ term }) => term).reduce((a, b) => (a > b ? a : b)), revisions };
   }
 
+  /** Renews the lease, or ends the session if the server has no such lease: field 3, the TTL, is then 0. */
   async #keepAlive(minTerm: bigint): Promise<void> {
     const reply = await this.client.call(METHOD.keepAlive, encode([1, this.lease]));
     if ((reply.message(1)?.integer(4) ?? 0n) < minTerm)
@@ -195,7 +209,7 @@ export class EtcdSession {
   }
 }
 
-/** The server may grant a longer TTL than requested. */
+/** Requests a lease from the server, which may grant a longer TTL than `ttlMs`. */
 export async function grantLease(
   client: EtcdClient,
   ttlMs: number,
@@ -204,7 +218,7 @@ export async function grantLease(
   return { lease: reply.integer(2), grantedTtlMs: Number(reply.integer(3)) * 1_000 };
 }
 
-/** Ends a lease without keys, which would otherwise stay until its TTL ends. */
+/** Revokes a lease that has no keys. The server would otherwise keep the lease until its TTL ends. */
 export function revokeInBackground(client: EtcdClient, lease: bigint): void {
   revokeLease(client, lease).catch(() => undefined);
 }

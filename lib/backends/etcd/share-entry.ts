@@ -6,11 +6,12 @@ import {
   type Obstacle,
   obstacleOf,
 } from '../../core/index.js';
-import { QueueEntry, refusalOf, type Wake } from './queue-entry.js';
+import { QueueEntry, createRefusal, type Wake } from './queue-entry.js';
 import type { Condition, KeyRange, KeyValue, OldestOrYoungestQuery } from './transport/messages.js';
 
 const claimOfEntry = ({ key }: KeyValue): Claim => claimOfOwner(key);
 
+/** Entry of an owner that shares the lock. It holds the lock while its claim fits together with all older claims. */
 export class ShareEntry extends QueueEntry {
   #hasNotifiedWaiters = false;
 
@@ -21,7 +22,7 @@ export class ShareEntry extends QueueEntry {
   protected async checkPosition(createRevision: bigint, wake: Wake): Promise<LeaseAttempt> {
     const { client, names } = this.context;
     const { firstKeys, revision, readKeysByStep } = await client.transact({
-      steps: [{ get: this.#oldestKey }, { list: this.#queueRange }, { get: names.tokenOriginName }],
+      steps: [{ get: this.#oldestKeyQuery }, { list: this.#queueRange }, { get: names.tokenOriginName }],
     });
     const [firstEntry, , tokenOrigin] = firstKeys;
     const [, entries = []] = readKeysByStep();
@@ -45,13 +46,13 @@ export class ShareEntry extends QueueEntry {
     const { names } = this.context;
     const { lease, sessionKeyRevision } = this.session;
     const sessionName = names.sessionName(lease);
-    const emptyQueue: Condition = { ...names.queueRange(this.key), createRevision: 0n };
-    const readSteps = [{ get: this.#oldestKey }, { list: this.#queueRange }] as const;
+    const emptyQueueCondition: Condition = { ...names.queueRange(this.key), createRevision: 0n };
+    const readSteps = [{ get: this.#oldestKeyQuery }, { list: this.#queueRange }] as const;
     const { firstKeys, revision, succeeded, readKeysByStep } = await this.transactCreation({
       when: [
         { key: this.name, createRevision: 0n },
         { key: sessionName, modRevision: sessionKeyRevision },
-        ...(mayQueue ? [] : [emptyQueue]),
+        ...(mayQueue ? [] : [emptyQueueCondition]),
       ],
       steps: [...readSteps, { put: this.name, value: this.value, lease }, { get: names.tokenOriginName }],
       otherwise: [...readSteps, { get: this.name }, { get: sessionName }],
@@ -70,12 +71,12 @@ export class ShareEntry extends QueueEntry {
       this.createRevision = ownEntry.createRevision;
       return this.checkPosition(ownEntry.createRevision, wake);
     }
-    if (firstEntry && obstacle && !mayQueue) return refusalOf(firstEntry);
+    if (firstEntry && obstacle && !mayQueue) return createRefusal(firstEntry);
     this.session.sessionKeyRevision = sessionKey?.modRevision ?? 0n;
     return this.#enterQueue(wake, true);
   }
 
-  get #oldestKey(): OldestOrYoungestQuery {
+  get #oldestKeyQuery(): OldestOrYoungestQuery {
     return { ...this.context.names.queueRange(this.key), which: 'oldest' };
   }
 
@@ -96,7 +97,7 @@ export class ShareEntry extends QueueEntry {
   ): LeaseAttempt {
     const entry = index === undefined ? undefined : olderEntries[index];
     const keys = entry ? { key: entry.key } : this.context.names.queueRange(this.key);
-    return this.refuse(firstEntry, { keys, createRevision: entry?.createRevision ?? 0n }, revision, wake);
+    return this.refuseAndWatch(firstEntry, { keys, createRevision: entry?.createRevision ?? 0n }, revision, wake);
   }
 
   /** Wakes waiters by writing the entry again. If that fails, the waiters poll. */

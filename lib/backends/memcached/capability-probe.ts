@@ -24,6 +24,7 @@ export async function probeCapabilities(
   if (!isAdded || item?.value !== value) throw unfitError('does not keep what it stores');
   if (item.remainingS !== undefined && item.remainingS * 1_000 < PROBE_TTL_MS)
     throw unfitError('does not keep items to their date');
+  // The wrong cas unique is never 0, because 0 is no cas unique.
   const wrongCas = String(BigInt(item.cas) - 1n || 2n);
   const [secondAdd, itemAfterWrongWrite, isDeletedByWrongCas, isDeleted, remainingItem] = await Promise.all([
     dialect.addItem(names.lease, value, exptime),

@@ -18,7 +18,7 @@ interface ItemVersion {
   readonly item: StoredItem | null;
 }
 
-/** Prefix of an item that is a line of claims. No owner begins with it, so every other request finds the key held. */
+/** Start of a value that is a line of claims. No owner begins with this text, so `isLeaseOf` is false for a line. */
 const LINE_PREFIX = '|';
 const EMPTY_LINE = LINE_PREFIX + packLine([]);
 
@@ -42,7 +42,7 @@ export class ClaimLineStorage implements LineStorage<ItemVersion> {
         mayNeedToken ? dialect.incrementCounter(names, firstToken) : 0n,
       ]);
       // The lower bound of the server's time keeps the line from ending a claim too early.
-      const { nowMs: now, uncertaintyMs } = clock.boundsAt(systemClock.now());
+      const { lowerBoundMs: now, uncertaintyMs } = clock.boundsAt(systemClock.now());
       const value = item?.value ?? '';
       const commonFields = { now, uncertaintyMs, nextToken, version: { connection, item } };
       if (value === '' || isClaimLine(value))
@@ -62,17 +62,18 @@ export class ClaimLineStorage implements LineStorage<ItemVersion> {
       if (connection !== readingConnection) return false;
       if (line.length === 0) return item === null || dialect.deleteItem(names.lease, item.cas);
       const value = LINE_PREFIX + packLine(line);
-      const { nowMs } = clock.boundsAt(systemClock.now());
-      const leftMs = Math.max(...line.map(({ until }) => until)) - nowMs;
+      const { lowerBoundMs } = clock.boundsAt(systemClock.now());
+      const leftMs = Math.max(...line.map(({ until }) => until)) - lowerBoundMs;
       const exptime = clock.exptimeAfter(leftMs, systemClock.now());
       if (item === null) {
-        // A token of this reading may be too small: the key may have been granted and released since. The next reading has a
-        // cas unique that shows such a grant.
+        // Without an item, no cas unique reveals whether the key was granted and released since the reading. The token
+        // may then be too small. An attempt with a token therefore only adds an empty line. The next reading has the
+        // cas unique of this line.
         const firstValue = token === undefined ? value : EMPTY_LINE;
         const { item: addedItem } = await dialect.addItem(names.lease, firstValue, exptime);
         return token === undefined && addedItem?.value === value;
       }
-      // The value counts, because it comes from the only reply that repeats its request.
+      // The stored value decides, because only the reply that contains it repeats its request.
       return (await dialect.replaceAndGetItem({ names, value, exptime }, item.cas))?.value === value;
     });
   }

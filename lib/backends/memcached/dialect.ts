@@ -13,7 +13,7 @@ export interface StoredItem {
 export interface MemcachedLease {
   readonly names: ItemNames;
   readonly value: string;
-  /** Date of expiry in seconds since 1970, by the server's clock. An item with a date cannot expire early. */
+  /** Date of expiry in seconds since 1970, by the server's clock. With a duration, an item may expire early. */
   readonly exptime: number;
 }
 
@@ -25,7 +25,8 @@ export interface Addition {
 
 export interface MemcachedDialect {
   /**
-   * Also increments the token counter. A missing counter starts at `firstToken`, which may cost a second round trip.
+   * Adds the item of a lease unless the key has one, and increments the token counter in both cases. A missing counter
+   * starts at `firstToken`, which may cost a second round trip.
    */
   acquireLease(lease: MemcachedLease, firstToken: bigint): Promise<Addition & { readonly token: bigint }>;
   incrementCounter(names: ItemNames, firstToken: bigint): Promise<bigint>;
@@ -38,8 +39,8 @@ export interface MemcachedDialect {
 }
 
 /**
- * Seconds for which the server keeps a token counter after its creation. The next one starts with the time, which is
- * then far above the last token. A longer life would fill a server that sees many keys.
+ * Seconds for which the server keeps a token counter after its creation. The next counter starts with the time in
+ * microseconds, which is then far above the last token. With a longer life, counters would fill a server of many keys.
  */
 const COUNTER_TTL_S = 600;
 

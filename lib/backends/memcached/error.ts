@@ -2,8 +2,8 @@ import type { FailureKind } from '../../core/index.js';
 
 /**
  * Kind of failure. `not-sent`: the server has seen nothing of the request. `unknown`: the request may have been carried
- * out, or still will be. `protocol`: the reply is none of a memcached server. `refused`: the server answered that it
- * cannot carry the request out.
+ * out, or may still be. `protocol`: the reply is not one that a memcached server sends. `refused`: the server answered
+ * that it cannot carry the request out.
  */
 export type MemcachedErrorKind = 'not-sent' | 'unknown' | 'protocol' | 'refused';
 

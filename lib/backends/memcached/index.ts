@@ -11,9 +11,9 @@ export { type MemcachedOptions, type MemcachedProtocol } from './options.js';
  * Locks on memcached, over its text protocol and without a client library. Connects at `start()`, or with the first
  * request. SASL needs the binary protocol: use `credentials` (memcached's `-Y`) with `tls`, or a private network.
  *
- * Best-effort: memcached loses all locks in a restart. Without `-M` it also deletes locks that are held when its memory
- * is full. Then only the fencing token protects. Use no proxy: a proxy that outlives a server would bring cas uniques
- * of the old server to the new one.
+ * Best-effort: memcached loses all locks in a restart. When its memory is full, a memcached without `-M` also deletes
+ * locks that are held. Then only the fencing token protects. Use no proxy: a proxy that outlives a server would bring
+ * cas uniques of the old server to the new one.
  * @throws LockConfigurationError
  */
 export function memcached(options: MemcachedOptions): BackendFactory {

@@ -3,8 +3,8 @@ import { MemcachedError } from './error.js';
 import type { VerifiedConnection } from './verified-connection.js';
 
 /**
- * Maximum distance in microseconds between a fencing token and the present. A counter starts with the time and grows
- * more slowly; the counters of former versions live for a day.
+ * Maximum distance in microseconds between a fencing token and the present. A counter starts with the time, and grows
+ * more slowly than the time. Counters that former versions of this package created live for a day.
  */
 const MAX_TOKEN_DISTANCE_US = 2n * 86_400_000_000n;
 

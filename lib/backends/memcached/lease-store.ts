@@ -26,13 +26,13 @@ interface LeaseRequest {
   readonly metadata: HolderMetadata;
 }
 
-const MAX_READINGS = 3;
+const MAX_CHANGE_ATTEMPTS = 3;
 /** Milliseconds after which a request whose connection was lost no longer arrives at the server. */
 const MAX_ARRIVAL_DELAY_MS = 1_000;
 /**
  * Leases on memcached servers: items `owner|date|metadata`, each with a counter of fencing tokens beside it. The store
- * changes an item only by the cas unique that this connection read together with the owner. The counter starts with the
- * time in microseconds, so that tokens grow even after the counter is lost.
+ * changes an item only by a cas unique that the same connection has read together with the owner. The counter starts
+ * with the time in microseconds, so that tokens grow even after the counter is lost.
  *
  * An item expires on a date by the server's own clock. A relative exptime would start with the second that the server
  * last noticed. After a stop of the server, the item would expire too early.
@@ -73,16 +73,16 @@ export class MemcachedLeaseStore implements LeaseStore {
     if (!this.#claims.has(owner)) {
       const names = itemNames(this.prefix, key);
       const acquire = (connection: VerifiedConnection) => this.#acquire(connection, names, { owner, ttlMs, metadata });
-      const outcome = await this.servers.getNode(key).run(acquire, () => this.#markInDoubt(owner, ttlMs));
+      const outcome = await this.servers.getNode(key).run(acquire, () => this.#addUnansweredOwner(owner, ttlMs));
       if (outcome !== 'claim-line') return outcome;
     }
     const canWait = caller !== undefined && !caller.deadline.passed;
-    return this.#claims.tryAcquire(key, owner, ttlMs, metadata, canWait).catch(this.#onFailureOf(owner, ttlMs));
+    return this.#claims.tryAcquire(key, owner, ttlMs, metadata, canWait).catch(this.#failureHandlerFor(owner, ttlMs));
   }
 
   async adopt(key: string, transferred: TransferredLease, adopted: AdoptedLease): Promise<LeaseAttempt> {
     await this.servers.assertSameServerList();
-    return this.#claims.adopt(key, transferred, adopted).catch(this.#onFailureOf(adopted.owner, adopted.ttlMs));
+    return this.#claims.adopt(key, transferred, adopted).catch(this.#failureHandlerFor(adopted.owner, adopted.ttlMs));
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -100,7 +100,7 @@ export class MemcachedLeaseStore implements LeaseStore {
 
   async release(key: string, owner: string): Promise<boolean> {
     const wasHeld = await this.#release(key, owner);
-    // A lost request may arrive after a release that deleted nothing.
+    // A lost request may still arrive after this release, and create a lease without a holder.
     const releaseAgain = (): unknown => this.#release(key, owner).catch(() => undefined);
     if (this.#unansweredOwners.delete(owner))
       systemClock.schedule(MAX_ARRIVAL_DELAY_MS, releaseAgain, { background: true });
@@ -112,7 +112,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     return isHeld ?? this.#claims.isHeldBy(key, owner);
   }
 
-  /** Tells no fencing token: refused requests also increment the counter. */
+  /** Returns no fencing token, because the counter also grows with the refused requests of other owners. */
   async look(key: string): Promise<LeaseState> {
     const state = await this.#read(key, (value, { clock }) => {
       if (isClaimLine(value)) return undefined;
@@ -129,6 +129,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     return this.servers.health;
   }
 
+  /** @param interpret gets the value of the lease's item, or an empty text if the server has no item */
   #read<T>(key: string, interpret: (value: string, connection: VerifiedConnection) => T): Promise<T> {
     const { lease: leaseName } = itemNames(this.prefix, key);
     return this.servers.getNode(key).run(async (connection) => {
@@ -144,14 +145,14 @@ export class MemcachedLeaseStore implements LeaseStore {
     return outcome === 'claim-line' ? this.#claims.release(key, owner) : outcome;
   }
 
-  #onFailureOf(owner: string, ttlMs: number): (error: unknown) => never {
+  #failureHandlerFor(owner: string, ttlMs: number): (error: unknown) => never {
     return (error) => {
-      this.#markInDoubt(owner, ttlMs);
+      this.#addUnansweredOwner(owner, ttlMs);
       throw error;
     };
   }
 
-  #markInDoubt(owner: string, ttlMs: number): void {
+  #addUnansweredOwner(owner: string, ttlMs: number): void {
     this.#unansweredOwners.add(owner);
     systemClock.schedule(ttlMs, () => this.#unansweredOwners.delete(owner), { background: true });
   }
@@ -188,8 +189,8 @@ export class MemcachedLeaseStore implements LeaseStore {
 
   async #renew(connection: VerifiedConnection, names: ItemNames, owner: string, ttlMs: number): Promise<boolean> {
     let item: StoredItem | null = connection.leaseItems.get(owner) ?? (await connection.dialect.getItem(names.lease));
-    for (let readingCount = 0; item !== null && isLeaseOf(item.value, owner); readingCount += 1) {
-      if (readingCount === MAX_READINGS) throw changingLeaseError();
+    for (let attemptCount = 0; item !== null && isLeaseOf(item.value, owner); attemptCount += 1) {
+      if (attemptCount === MAX_CHANGE_ATTEMPTS) throw changingLeaseError();
       const sentAt = systemClock.now();
       const exptime = connection.clock.exptimeAfter(ttlMs, sentAt);
       const value = replaceExptime(item.value, owner, exptime);
@@ -211,7 +212,7 @@ async function deleteLeaseOf(
 ): Promise<boolean | 'claim-line'> {
   let item: StoredItem | null | undefined = connection.leaseItems.get(owner);
   connection.leaseItems.delete(owner);
-  for (let readingCount = 0; readingCount < MAX_READINGS; readingCount += 1) {
+  for (let attemptCount = 0; attemptCount < MAX_CHANGE_ATTEMPTS; attemptCount += 1) {
     item ??= await connection.dialect.getItem(leaseName);
     if (item !== null && isClaimLine(item.value)) return 'claim-line';
     if (item === null || !isLeaseOf(item.value, owner)) return false;

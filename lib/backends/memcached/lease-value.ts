@@ -1,6 +1,6 @@
 import { type Holder, type HolderMetadata, type KeyHolder, packHolder, unpackHolder } from '../../core/index.js';
 
-/** Contains the exptime, by which the process that wrote an item recognises it. */
+/** Returns the value of an item. Its exptime lets a process recognise the value that the process has written. */
 export function packLease(owner: string, exptime: number, metadata: HolderMetadata): string {
   return `${owner}|${exptime}|${packHolder(metadata)}`;
 }

@@ -20,7 +20,8 @@ interface MetaReply {
 
 /**
  * Meta commands: https://github.com/memcached/memcached/blob/master/doc/protocol.txt. Their replies repeat the number
- * of the request. Items are stored by classic commands, whose replies do not: a grant rests on `mg` alone.
+ * of the request. Items are stored by classic commands, whose replies repeat no number. Only the item in the reply to
+ * `mg` therefore shows that a lease was granted.
  */
 export class MetaDialect implements MemcachedDialect {
   #requestCount = 0;
@@ -34,7 +35,7 @@ export class MetaDialect implements MemcachedDialect {
     const [isAdded, token, item] = await this.connection.exchange(
       addCommand(names.lease, value, exptime),
       this.#incrementCommand(names.counter, firstToken),
-      this.#getCommand(names.lease),
+      this.#mgCommand(names.lease),
     );
     return { isAdded, token, item };
   }
@@ -47,30 +48,30 @@ export class MetaDialect implements MemcachedDialect {
   async replaceAndGetItem({ names, value, exptime }: MemcachedLease, cas: string): Promise<StoredItem | null> {
     const [, item] = await this.connection.exchange(
       replaceCommand(names.lease, value, exptime, cas),
-      this.#getCommand(names.lease),
+      this.#mgCommand(names.lease),
     );
     return item;
   }
 
   async getItem(name: string): Promise<StoredItem | null> {
-    const [item] = await this.connection.exchange(this.#getCommand(name));
+    const [item] = await this.connection.exchange(this.#mgCommand(name));
     return item;
   }
 
   async deleteItem(name: string, cas: string): Promise<boolean> {
     const [isDeleted] = await this.connection.exchange(
-      this.#command(`md ${name} C${cas}`, ({ code }) => isDeletion(code)),
+      this.#numberedCommand(`md ${name} C${cas}`, ({ code }) => isDeletion(code)),
     );
     return isDeleted;
   }
 
   async addItem(name: string, value: string, exptime: number): Promise<Addition> {
-    const [isAdded, item] = await this.connection.exchange(addCommand(name, value, exptime), this.#getCommand(name));
+    const [isAdded, item] = await this.connection.exchange(addCommand(name, value, exptime), this.#mgCommand(name));
     return { isAdded, item };
   }
 
-  #getCommand(name: string): Command<StoredItem | null> {
-    return this.#command(`mg ${name} c t v`, ({ code, flags, data }) => {
+  #mgCommand(name: string): Command<StoredItem | null> {
+    return this.#numberedCommand(`mg ${name} c t v`, ({ code, flags, data }) => {
       if (code === 'EN') return null;
       const [cas, remainingSeconds] = [flags.get('c'), flags.get('t')];
       if (code !== 'VA' || data === undefined || !isCasValue(cas) || !/^-?\d+$/u.test(remainingSeconds ?? ''))
@@ -80,12 +81,14 @@ export class MetaDialect implements MemcachedDialect {
   }
 
   #incrementCommand(counter: string, firstToken: bigint): Command<bigint> {
-    return this.#command(`ma ${counter} N${counterExptime(firstToken)} J${firstToken} D1 v`, ({ code, data }) =>
+    const request = `ma ${counter} N${counterExptime(firstToken)} J${firstToken} D1 v`;
+    return this.#numberedCommand(request, ({ code, data }) =>
       code === 'VA' && data !== undefined && /^\d{1,20}$/u.test(data) ? BigInt(data) : undefined,
     );
   }
 
-  #command<Result>(request: string, interpret: (reply: MetaReply) => Result | undefined): Command<Result> {
+  /** @param interpret returns `undefined` for a reply that does not fit the request */
+  #numberedCommand<Result>(request: string, interpret: (reply: MetaReply) => Result | undefined): Command<Result> {
     this.#requestCount += 1;
     const requestNumber = this.#requestCount.toString(36);
     return {
@@ -93,8 +96,9 @@ export class MetaDialect implements MemcachedDialect {
       read: (part) => {
         const reply = parseReply(part);
         // Old versions of memcached do not repeat the number in a miss, which is safe: a miss grants nothing.
-        const isReply = reply.flags.get('O') === requestNumber || (reply.code === 'EN' && reply.flags.size === 0);
-        const result = isReply ? interpret(reply) : undefined;
+        const isReplyToRequest =
+          reply.flags.get('O') === requestNumber || (reply.code === 'EN' && reply.flags.size === 0);
+        const result = isReplyToRequest ? interpret(reply) : undefined;
         if (result === undefined) throw unexpectedReplyError(part.line);
         return result;
       },

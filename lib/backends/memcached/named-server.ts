@@ -6,9 +6,12 @@ import { isOtherServer, readServerId, readServerIdentity, type ServerIdentity } 
 import { MemcachedConnection } from './transport/connection.js';
 import { VerifiedConnection, type VerifiedConnectionOptions } from './verified-connection.js';
 
-/** Number of further connections of a process that starts. Each finds one of two servers with a chance of a half. */
+/**
+ * Number of further connections that test a name when a process starts. If the name leads to two servers, each of these
+ * connections reaches the other server with a probability of one half.
+ */
 const FIRST_COMPARISONS = 3;
-/** Number of further connections that must all reach one server after the name led to another one. */
+/** Number of further connections that must all reach the same server, after the name led to a new server. */
 const COMPARISONS_AFTER_CHANGE = 20;
 
 /**
@@ -16,15 +19,15 @@ const COMPARISONS_AFTER_CHANGE = 20;
  * give a key to several holders: https://github.com/bitnami/charts/issues/5201.
  */
 export class NamedServer {
-  #former: { readonly identity: ServerIdentity; readonly transport: MemcachedConnection } | undefined;
-  /** Set while the name leads to several servers. */
-  #refusal: Error | undefined;
+  #formerServer: { readonly identity: ServerIdentity; readonly transport: MemcachedConnection } | undefined;
+  /** Error that says that the name leads to several servers; `undefined` after the next connection that succeeds. */
+  #severalServersError: Error | undefined;
 
   constructor(private readonly options: VerifiedConnectionOptions) {}
 
-  /** Tests whether `error` says that the name leads to several servers, which matters for keys of this name only. */
-  isRefusal(error: unknown): boolean {
-    return error !== undefined && error === this.#refusal;
+  /** Returns whether `error` says that this name leads to several servers. It then concerns this server's keys only. */
+  isSeveralServersError(error: unknown): boolean {
+    return error !== undefined && error === this.#severalServersError;
   }
 
   /**
@@ -36,8 +39,8 @@ export class NamedServer {
     try {
       const identity = await readServerIdentity(connection, this.options.prefix);
       await this.#compareConnections(connection, this.#countComparisons(identity));
-      this.#refusal = undefined;
-      this.#former = { identity, transport: connection.transport };
+      this.#severalServersError = undefined;
+      this.#formerServer = { identity, transport: connection.transport };
     } catch (error) {
       connection.transport.end(new MemcachedError('not-sent', 'the connection was of no use'));
       throw error;
@@ -47,10 +50,11 @@ export class NamedServer {
   }
 
   #countComparisons(identity: ServerIdentity): number {
-    const former = this.#former;
-    const hasChanged = former && isOtherServer(former.identity, former.transport.heardAt, identity);
-    if (this.#refusal || hasChanged) return COMPARISONS_AFTER_CHANGE;
-    return former ? 0 : FIRST_COMPARISONS;
+    const formerServer = this.#formerServer;
+    const hasServerChanged =
+      formerServer && isOtherServer(formerServer.identity, formerServer.transport.heardAt, identity);
+    if (this.#severalServersError || hasServerChanged) return COMPARISONS_AFTER_CHANGE;
+    return formerServer ? 0 : FIRST_COMPARISONS;
   }
 
   #compareInBackground(connection: VerifiedConnection): void {
@@ -59,11 +63,15 @@ export class NamedServer {
     );
   }
 
-  /** A connection that fails proves nothing, but after a change all must succeed. */
+  /**
+   * Opens `count` further connections, and throws if one of them reaches another server. A connection that fails proves
+   * nothing, but after a change of the server all connections must succeed.
+   */
   async #compareConnections(connection: VerifiedConnection, count: number): Promise<void> {
     const comparisons = Array.from({ length: count }, () => this.#isSameServer(connection));
     const outcomes = await Promise.allSettled(comparisons);
-    if (outcomes.some((outcome) => outcome.status === 'fulfilled' && !outcome.value)) throw this.#refuseName();
+    if (outcomes.some((outcome) => outcome.status === 'fulfilled' && !outcome.value))
+      throw this.#recordSeveralServersError();
     const failure = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failure && count === COMPARISONS_AFTER_CHANGE) throw failure.reason;
   }
@@ -85,14 +93,14 @@ export class NamedServer {
     }
   }
 
-  #refuseName(): Error {
+  #recordSeveralServersError(): Error {
     const { host, port } = this.options;
     const message =
       `servers must name each server by a name of its own; ${host}:${port} leads to several servers, ` +
       'so that each of them would give the same key to a holder';
-    this.#refusal = this.#former
+    this.#severalServersError = this.#formerServer
       ? new MemcachedError('not-sent', message)
       : new LockConfigurationError(message, 'servers');
-    return this.#refusal;
+    return this.#severalServersError;
   }
 }

@@ -8,10 +8,11 @@ const MIN_RETRY_PAUSE_MS = 20;
 const MAX_RETRY_PAUSE_MS = 500;
 
 /**
- * One server. After the first request it reconnects in the background, so that a return is noticed before the next
- * request.
+ * Access to one server. After the first request the node reconnects in the background, so that it notices the return
+ * of the server before the next request.
  */
 export class MemcachedNode {
+  /** Whether any connection to the server has passed `assertSameServerList`. */
   hasSameServerList = false;
   /** Last failure; `undefined` while the server is connected, and before the first request. */
   failure: Error | undefined;
@@ -32,9 +33,11 @@ export class MemcachedNode {
   }
 
   /** Failure that concerns the keys of all servers, because other processes use other servers. */
-  get listFailure(): Error | undefined {
+  get serverListFailure(): Error | undefined {
     const { failure } = this;
-    return isLockError(failure, 'LOCK_CONFIGURATION') && !this.#server.isRefusal(failure) ? failure : undefined;
+    return isLockError(failure, 'LOCK_CONFIGURATION') && !this.#server.isSeveralServersError(failure)
+      ? failure
+      : undefined;
   }
 
   get advice(): string | undefined {
@@ -54,7 +57,7 @@ export class MemcachedNode {
     const connection = this.#connection ?? (await this.#open());
     const startedAt = systemClock.now();
     try {
-      return await runOn(connection, work);
+      return await refreshClockAndRun(connection, work);
     } catch (error) {
       if (!(error instanceof MemcachedError)) throw this.#toErrorWithServerName(error);
       const isRequestLost = error.kind === 'unknown';
@@ -65,7 +68,7 @@ export class MemcachedNode {
     }
   }
 
-  /** Makes only the first attempt to connect. Resolves even when the attempt fails. */
+  /** Connects, unless a connection exists or the last attempt has failed. Resolves even when the attempt fails. */
   async tryToConnect(): Promise<void> {
     if (!this.#connection && this.#failureCount === 0) await this.#open().catch(() => undefined);
   }
@@ -82,7 +85,7 @@ export class MemcachedNode {
     wasFirstRequestLost: boolean,
   ): Promise<T> {
     try {
-      return await runOn(this.#connection ?? (await this.#open()), work);
+      return await refreshClockAndRun(this.#connection ?? (await this.#open()), work);
     } catch (error) {
       if (error instanceof MemcachedError && error.kind === 'unknown') onLostRequest();
       throw this.#toErrorWithServerName(error, wasFirstRequestLost ? 'unknown' : undefined);
@@ -153,7 +156,7 @@ export class MemcachedNode {
   }
 }
 
-async function runOn<T>(
+async function refreshClockAndRun<T>(
   connection: VerifiedConnection,
   work: (connection: VerifiedConnection) => Promise<T>,
 ): Promise<T> {

@@ -26,8 +26,9 @@ export interface MemcachedOptions {
   /** Milliseconds that a connection may take to be established. @default 1_000 */
   readonly connectTimeoutMs?: number;
   /**
-   * Milliseconds that a server may take to answer before its connection is closed. Best below a third of the TTL. On
-   * a connection that was idle for at least this time, a request without a reply is sent again over a new one.
+   * Milliseconds that a server may take to answer before its connection is closed. Best below a third of the TTL. If a
+   * connection was idle for at least this time and a request gets no reply, the request is sent again over a new
+   * connection.
    * @default 1_000
    */
   readonly requestTimeoutMs?: number;
@@ -46,15 +47,15 @@ export interface MemcachedOptions {
    */
   readonly tls?: ValueOrGetter<ConnectionOptions>;
   /**
-   * User of a memcached that was started with `-Y`, its file of users. The credentials are sent as plain text, only to
-   * a server that requires them: use `tls`. A function is called for each connection.
+   * User and password for a memcached that was started with `-Y <file of users>`. The credentials are sent as plain
+   * text, only to a server that requires them: use `tls`. A function is called for each connection.
    * @default none
    */
   readonly credentials?: ValueOrGetter<Credentials>;
 }
 
 export interface ServerAddress {
-  /** Address as the options name it, by which keys are spread. */
+  /** Address as the option spells it. The spelling decides which keys the server gets. */
   readonly name: string;
   readonly host: string;
   readonly port: number;

@@ -14,8 +14,8 @@ const MIN_DATE_S = 30 * 86_400;
 const MAX_DATE_S = 2 ** 31 - 1 - MIN_DATE_S;
 
 /**
- * Estimate of a server's clock, by which its items expire. Readings are never ahead of the server's time. Those of a
- * server that was suspended lag more, so the higher of the last two counts.
+ * Estimate of a server's clock, by which its items expire. Readings are never ahead of the server's time. A reading of
+ * a server that was suspended lags more, so the higher one of the last two offsets counts.
  */
 export class ServerClock {
   /** Seconds of the server's clock minus those of this process, by the last reading and the one before. */
@@ -23,7 +23,7 @@ export class ServerClock {
   #previousOffsetS = -Infinity;
 
   /**
-   * The first reading must come from a server that has just accepted a connection, which advances its clock.
+   * The first reading must come from a server that has just accepted a connection: a server then advances its clock.
    * @param readAt time of the request, in milliseconds of this process's clock
    */
   constructor(
@@ -58,9 +58,9 @@ export class ServerClock {
     return BigInt(Math.floor(seconds * 1_000)) * 1_000n;
   }
 
-  /** Returns bounds of the server's time in milliseconds: not before `nowMs`, and at most `uncertaintyMs` after it. */
-  boundsAt(now: number): { readonly nowMs: number; readonly uncertaintyMs: number } {
-    return { nowMs: this.#lowerBoundS(now) * 1_000, uncertaintyMs: MAX_LAG_S * 1_000 };
+  /** Returns bounds of the server's time in milliseconds: `lowerBoundMs` or at most `uncertaintyMs` later. */
+  boundsAt(now: number): { readonly lowerBoundMs: number; readonly uncertaintyMs: number } {
+    return { lowerBoundMs: this.#lowerBoundS(now) * 1_000, uncertaintyMs: MAX_LAG_S * 1_000 };
   }
 
   /** Returns the server's time in seconds, or up to `MAX_LAG_S` less, never more. */

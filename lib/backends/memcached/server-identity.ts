@@ -16,7 +16,7 @@ export interface ServerIdentity {
   readonly startedAt: number;
 }
 
-/** Maximum error of `startedAt` in milliseconds: servers round to seconds, and begin to count at 2. */
+/** Maximum error of `startedAt` in milliseconds: a server's uptime counts whole seconds, and begins with 2. */
 const MAX_START_ERROR_MS = 5_000;
 
 /** @throws MemcachedError */
@@ -31,7 +31,7 @@ export async function readServerIdentity(
   return { id, processText, startedAt: sentAt - uptimeS * 1_000 };
 }
 
-/** Stores an id on a server that has none. @throws MemcachedError */
+/** Returns the server's id. First stores a random one on a server that has none. @throws MemcachedError */
 export async function readServerId(dialect: MemcachedDialect, prefix: string): Promise<string> {
   const name = serverIdName(prefix);
   // A full server refuses to add an item even when the item is there.
@@ -41,8 +41,8 @@ export async function readServerId(dialect: MemcachedDialect, prefix: string): P
 }
 
 /**
- * Tests whether a connection has reached another server that was up beside the former one. A server that started later
- * is a restart.
+ * Returns whether `present` is another server, which already ran while the former server still sent something. A server
+ * that started later counts as a restart of the former server.
  * @param formerHeardAt time at which the former server last sent something
  */
 export function isOtherServer(former: ServerIdentity, formerHeardAt: number, present: ServerIdentity): boolean {

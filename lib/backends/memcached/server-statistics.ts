@@ -26,10 +26,10 @@ export const META_NOOP_COMMAND: Command<true> = {
 };
 
 export function getServerAdvice(
-  entries: ReadonlyMap<string, string>,
+  statisticsByName: ReadonlyMap<string, string>,
   settings: ReadonlyMap<string, string>,
 ): string | undefined {
-  const getNumber = (name: string): number => Number(entries.get(name) ?? 0);
+  const getNumber = (name: string): number => Number(statisticsByName.get(name) ?? 0);
   const usedBytes = getNumber('bytes');
   const limitBytes = getNumber('limit_maxbytes');
   const memoryText = `${formatMebibytes(usedBytes)} of ${formatMebibytes(limitBytes)} MB in use, ${getNumber('evictions')} evictions so far`;
@@ -45,8 +45,8 @@ export function getServerAdvice(
 }
 
 /**
- * Share of the memory above which the advice warns. A small server was seen to refuse at 78 %: it loses some memory by
- * dividing it into sizes.
+ * Share of the memory above which the advice warns. A small server was seen to refuse items at 78 %: memcached divides
+ * its memory among sizes of items, so that some of it stays unused.
  */
 const WARNING_SHARE = 0.75;
 

@@ -59,7 +59,7 @@ export class MemcachedServers {
     if (nodeCount === 1) return;
     this.#firstConnections ??= Promise.all(this.#nodes.map((node) => node.tryToConnect()));
     await this.#firstConnections;
-    for (const { listFailure } of this.#nodes) if (listFailure) throw listFailure;
+    for (const { serverListFailure } of this.#nodes) if (serverListFailure) throw serverListFailure;
     const agreeingCount = this.#nodes.filter(({ hasSameServerList }) => hasSameServerList).length;
     if (agreeingCount * 2 > nodeCount) return;
     throw new MemcachedError(

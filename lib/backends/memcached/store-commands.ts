@@ -2,14 +2,15 @@ import { unexpectedReplyError } from './error.js';
 import type { Command } from './transport/pipeline.js';
 
 /**
- * Classic commands that store an item. The meta command `ms` is of no use here: for want of memory it deletes the item
- * that is stored, see https://github.com/memcached/memcached/issues/1069.
+ * Returns a classic command that stores an item if none has this name. The meta command `ms` is of no use here: when
+ * memory is short, it deletes the item that was stored before, see
+ * https://github.com/memcached/memcached/issues/1069.
  */
 export function addCommand(name: string, value: string, exptime: number | bigint): Command<boolean> {
   return storeCommand(`add ${name} 0 ${exptime} ${Buffer.byteLength(value)}`, value);
 }
 
-/** Overwrites the item that has this cas unique. */
+/** Returns a classic command that overwrites an item if it has this cas unique. */
 export function replaceCommand(name: string, value: string, exptime: number, cas: string): Command<boolean> {
   return storeCommand(`cas ${name} 0 ${exptime} ${Buffer.byteLength(value)} ${cas}`, value);
 }

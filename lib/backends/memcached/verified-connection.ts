@@ -19,8 +19,8 @@ const MAX_READING_AGE_MS = 30_000;
 
 export class VerifiedConnection {
   /**
-   * Items of the leases, by owner. Their cas uniques are valid on this connection only: a restarted server gives the
-   * same ones again.
+   * Items of this process's leases, by owner. The cas uniques in the items are valid on this connection only: a
+   * restarted server assigns the same numbers again.
    */
   readonly leaseItems = new Map<string, StoredItem>();
   onClockRead: () => void = () => undefined;
@@ -30,7 +30,7 @@ export class VerifiedConnection {
     readonly transport: MemcachedConnection,
     readonly dialect: MemcachedDialect,
     readonly clock: ServerClock,
-    private readonly settings: ReadonlyMap<string, string>,
+    private readonly serverSettings: ReadonlyMap<string, string>,
     private readonly listOptions: ServerListOptions,
     public advice?: string,
     private readonly localClock: Clock = systemClock,
@@ -48,7 +48,10 @@ export class VerifiedConnection {
     }
   }
 
-  /** @throws as `open`. Another list of servers also ends the connection. */
+  /**
+   * Reads the server's clock again if the last reading is too old.
+   * @throws as `open`; a server list that differs also ends the connection
+   */
   async refreshClock(): Promise<void> {
     if (this.localClock.now() - this.clock.readAt < MAX_READING_AGE_MS) return;
     this.#clockReading ??= this.#readClock().finally(() => (this.#clockReading = undefined));
@@ -57,12 +60,12 @@ export class VerifiedConnection {
 
   async #readClock(): Promise<void> {
     const sentAt = this.localClock.now();
-    const [[entries]] = await Promise.all([
+    const [[statisticsByName]] = await Promise.all([
       this.transport.exchange(statisticsCommand('')),
       assertSameServerList(this.dialect, this.listOptions).catch((error: unknown) => this.#endAfter(error)),
     ]);
-    this.clock.record(Number(entries.get('time')), sentAt);
-    this.advice = getServerAdvice(entries, this.settings);
+    this.clock.record(Number(statisticsByName.get('time')), sentAt);
+    this.advice = getServerAdvice(statisticsByName, this.serverSettings);
     this.onClockRead();
   }
 
@@ -78,17 +81,18 @@ async function connect(options: VerifiedConnectionOptions, protocol: 'meta' | 'c
     await authenticate(transport, options.credentials, options.connectTimeoutMs);
     const dialect = protocol === 'meta' ? new MetaDialect(transport) : new ClassicDialect(transport);
     const sentAt = systemClock.now();
-    const [, [entries], [settings]] = await Promise.all([
+    const [, [statisticsByName], [serverSettings]] = await Promise.all([
       protocol === 'meta' ? transport.exchange(META_NOOP_COMMAND) : undefined,
       transport.exchange(statisticsCommand('')),
       transport.exchange(statisticsCommand(' settings')),
     ]);
-    const clock = new ServerClock(Number(entries.get('time')), sentAt);
+    const clock = new ServerClock(Number(statisticsByName.get('time')), sentAt);
     await Promise.all([
       probeCapabilities(dialect, options.prefix, clock, sentAt),
       assertSameServerList(dialect, options),
     ]);
-    return new VerifiedConnection(transport, dialect, clock, settings, options, getServerAdvice(entries, settings));
+    const advice = getServerAdvice(statisticsByName, serverSettings);
+    return new VerifiedConnection(transport, dialect, clock, serverSettings, options, advice);
   } catch (error) {
     transport.end(new MemcachedError('not-sent', 'the connection was of no use'));
     throw error;

@@ -61,7 +61,7 @@ export class MemoryLeaseStore implements LeaseStore {
     return line !== undefined;
   }
 
-  /** Wakes the waiters, because the lease may end earlier than they have seen. */
+  /** Wakes the waiters, because the lease may now end earlier than their refusals said. */
   async passOn(key: string, owner: string, ttlMs: number): Promise<boolean> {
     const wasHeld = await this.renew(key, owner, ttlMs);
     for (const wake of this.#wakeUpsByKey.get(key)?.values() ?? []) wake();

@@ -43,10 +43,10 @@ export class MysqlConnection implements TransactionConnection {
     return connection;
   }
 
-  readonly query: Query = (sql, parameters) => runQuery(this.#connected, sql, parameters);
+  readonly query: Query = (sql, parameters) => runQuery(this.#readyConnection, sql, parameters);
 
   async createTransaction(runStatement: StatementRunner): Promise<DriverTransaction> {
-    const client = this.#connected;
+    const client = this.#readyConnection;
     const send: Query = (sql, parameters) => runQuery(client, sql, parameters);
     const statementClient = {
       client,
@@ -67,7 +67,7 @@ export class MysqlConnection implements TransactionConnection {
     this.addresses.tryLast(this.#address);
   }
 
-  get #connected(): Connection {
+  get #readyConnection(): Connection {
     if (this.#connection) return this.#connection;
     throw new DatabaseError('the connection is not open', undefined);
   }
@@ -75,11 +75,11 @@ export class MysqlConnection implements TransactionConnection {
   async #open(createConnection: CreateConnection, url: string, timeoutMs: number): Promise<Connection> {
     this.#address = url;
     const { password, ...options } = this.options;
-    const isOneOfSeveral = this.addresses.count > 1;
+    const hasSeveralAddresses = this.addresses.count > 1;
     const connection = createConnection({
       supportBigNumbers: true,
       ...(url !== '' && { uri: url.replace(/^mariadb:/u, 'mysql:') }),
-      ...(isOneOfSeveral && { connectTimeout: this.addresses.getAddressTimeoutMs(timeoutMs) }),
+      ...(hasSeveralAddresses && { connectTimeout: this.addresses.getAddressTimeoutMs(timeoutMs) }),
       ...options,
       ...(password !== undefined && { password: typeof password === 'function' ? await password() : password }),
       ...createDriverOptions(this.sockets, options, CONNECTION_STREAM_SETTING),
@@ -89,7 +89,7 @@ export class MysqlConnection implements TransactionConnection {
     await new Promise<void>((resolve, reject) => {
       connection.connect((error) => (error ? reject(error) : resolve()));
     });
-    if (!isOneOfSeveral) return connection;
+    if (!hasSeveralAddresses) return connection;
     const [row] = await runQuery(connection, `select ${READ_ONLY_CONDITION} as is_read_only`, []);
     if (!isTrue(row?.['is_read_only'])) return connection;
     await endConnection(connection);

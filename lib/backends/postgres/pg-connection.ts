@@ -37,10 +37,10 @@ export class PgConnection implements TransactionConnection {
     return client;
   }
 
-  readonly query: Query = (sql, parameters) => runQuery(this.#connected, sql, parameters);
+  readonly query: Query = (sql, parameters) => runQuery(this.#readyClient, sql, parameters);
 
   async createTransaction(runStatement: StatementRunner): Promise<DriverTransaction> {
-    const client = this.#connected;
+    const client = this.#readyClient;
     const send: Query = (sql, parameters) => runQuery(client, sql, parameters);
     const statementClient = {
       client,
@@ -61,7 +61,7 @@ export class PgConnection implements TransactionConnection {
     this.addresses.tryLast(this.#address);
   }
 
-  get #connected(): Client {
+  get #readyClient(): Client {
     if (this.#client) return this.#client;
     throw new DatabaseError('the connection is not open', undefined);
   }
@@ -69,7 +69,7 @@ export class PgConnection implements TransactionConnection {
   async #open(PgClient: PgClientConstructor, url: string, timeoutMs: number): Promise<Client> {
     this.#address = url;
     const streamFactory = getStreamFactory(this.options);
-    const isOneOfSeveral = this.addresses.count > 1;
+    const hasSeveralAddresses = this.addresses.count > 1;
     // The driver calls `stream` with its options.
     const stream = (...[config]: unknown[]): Duplex =>
       streamFactory
@@ -78,7 +78,7 @@ export class PgConnection implements TransactionConnection {
     const config: ClientConfig = {
       fallback_application_name: 'nestjs-distributed-lock',
       ...(url !== '' && { connectionString: prepareUrl(url, this.options) }),
-      ...(isOneOfSeveral && { connectionTimeoutMillis: this.addresses.getAddressTimeoutMs(timeoutMs) }),
+      ...(hasSeveralAddresses && { connectionTimeoutMillis: this.addresses.getAddressTimeoutMs(timeoutMs) }),
       ...this.options,
       stream,
     };
@@ -88,7 +88,7 @@ export class PgConnection implements TransactionConnection {
     // An 'error' without a listener ends the process. The end of the socket reports the loss.
     client.on('error', () => undefined);
     await client.connect();
-    if (!isOneOfSeveral) return client;
+    if (!hasSeveralAddresses) return client;
     const [row] = await runQuery(client, `select current_setting('transaction_read_only') = 'on' as is_read_only`, []);
     if (!isTrue(row?.['is_read_only'])) return client;
     await client.end();

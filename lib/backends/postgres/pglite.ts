@@ -9,7 +9,7 @@ export interface Pglite {
   readonly waitReady?: Promise<unknown>;
 }
 
-/** A busy process, or one that downloads PostgreSQL, takes seconds. */
+/** Minimum time-out for a start, which takes seconds in a busy process, or in one that downloads PostgreSQL. */
 const START_TIMEOUT_MS = 10_000;
 
 /** Without sessions and notifications: PGlite has one connection, which is the application's own. */
@@ -18,7 +18,7 @@ const { waitingLine: _line, rowLocks: _rowLocks, sessionLocks: _sessionLocks, ..
 export function pgliteDatabase(pglite: Pglite, schema: string | undefined): SqlDatabase {
   return {
     name: 'pglite',
-    dialect: { ...DIALECT, connectionCount: 1 },
+    dialect: { ...DIALECT, maxConnections: 1 },
     schema,
     connectTimeoutMs: 2_000,
     startTimeoutMs: START_TIMEOUT_MS,

@@ -19,7 +19,7 @@ export interface PostgresServer extends ServerAddress {
   schema?: string;
   /**
    * Instead of `url` and `connection`: a PostgreSQL inside of this process, for development and tests. It has the
-   * strategy `lease` only. Take the lock before a transaction of it, which lets no other statement in.
+   * strategy `lease` only. A transaction of PGlite lets no other statement in: take the lock before the transaction.
    */
   pglite?: Pglite;
 }

@@ -17,12 +17,12 @@ export type RedisSecret = string | (() => string | Promise<string>);
 /** Address of a server or a Sentinel. */
 export interface RedisAddress {
   readonly host: string;
-  /** @default 6379, of a Sentinel 26379 */
+  /** @default 6379; for a Sentinel 26379 */
   readonly port?: number;
 }
 
 export interface RedisCredentials {
-  /** @default 'default', the user of servers that know a password only */
+  /** @default 'default', the user of a server that asks for a password only */
   readonly username?: string;
   readonly password: string;
 }
@@ -35,7 +35,7 @@ export interface RedisLoginOptions {
   readonly tls?: RedisTls;
 }
 
-/** Address and login of one server, in the names of ioredis. */
+/** Address and login of one server. The options have the names that ioredis uses. */
 export interface RedisHostOptions extends RedisAddress {
   /** @default the default user of the server */
   readonly username?: RedisSecret;
@@ -74,7 +74,7 @@ function pickLogin({ username, password }: RedisCredentials): Login {
   return { username, password };
 }
 
-export function createSecretLoginSource({
+export function createLoginSourceFromSecrets({
   username,
   password,
 }: Pick<RedisHostOptions, 'username' | 'password'>): LoginSource {

@@ -9,7 +9,7 @@ type ErrorFields = Partial<Record<string, unknown>>;
  */
 export function toLoggableError(error: unknown): Error {
   if (isLockError(error)) return error;
-  const kind = isErrorReply(error) ? failureKindOf(error) : 'silent';
+  const kind = isErrorReply(error) ? failureKindOfReply(error) : 'silent';
   const loggableError = withFailureKind(new Error(messageOf(error)), kind);
   const { code }: ErrorFields = Object(error);
   return typeof code === 'string' ? Object.assign(loggableError, { code }) : loggableError;
@@ -49,7 +49,7 @@ function isNodeRedisErrorReply(error: ErrorFields): boolean {
 const OTHER_SERVER_PATTERN = /\b(?:READONLY|MOVED|ASK|TRYAGAIN|MASTERDOWN|CROSSSLOT) /u;
 const KEY_ERROR_PATTERN = /\bWRONGTYPE |\bNOPERM .*\bkeys?\b|can't access at least one of the keys/u;
 
-function failureKindOf(reply: Error): FailureKind {
+function failureKindOfReply(reply: Error): FailureKind {
   if (KEY_ERROR_PATTERN.test(reply.message)) return 'value';
   return OTHER_SERVER_PATTERN.test(reply.message) || isUndeclaredKeyError(reply) ? 'elsewhere' : 'refuses';
 }
@@ -75,8 +75,8 @@ export function isUnknownScriptError({ message }: Error): boolean {
 }
 
 /**
- * Recognizes the errors of a former master, whose name may lead to the present one by now. Redis before version 7 and
- * KeyDB send them within the error of a script.
+ * Recognizes the errors of a server that is no longer the master: its host name may lead to the new master by now.
+ * Redis before version 7 and KeyDB send them within the error of a script.
  */
 export function isFormerMasterError({ message }: Error): boolean {
   return /\b(?:READONLY|MASTERDOWN|NOREPLICAS)\b/u.test(message);

@@ -1,8 +1,8 @@
 const MAX_OWNERS = 5_000;
 
 /**
- * Owners to which the server may grant a key that they no longer want. The network may delay an acquisition, and a queue
- * may grant a key whose waiter has left.
+ * Owners to which the server may grant a key that they no longer want. The network may delay an acquisition, and a
+ * queue may grant the key to a waiter that has left.
  */
 export class LateGrantOwners {
   /** Keys by owner; `undefined` until the owner has released its key. */

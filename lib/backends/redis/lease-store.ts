@@ -69,12 +69,12 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
 
   abstract release(key: string, owner: string): Promise<boolean>;
 
-  /** Must be called for an acquisition that failed, with the error of the request. */
+  /** Records the owner of a failed acquisition, unless the request was not sent: the server may still grant the key. */
   protected noteFailedAcquisition(owner: string, error: Error): void {
     if (!(error instanceof NotSentError)) this.lateGrantOwners.add(owner);
   }
 
-  /** Releases a key that was granted to `owner` after its release. */
+  /** Releases the key again, if the server granted it to `owner` after the owner had released it. */
   protected releaseLateGrant(owner: string): void {
     const key = this.lateGrantOwners.releasedKeyOf(owner);
     if (key !== undefined) this.release(key, owner).catch(() => undefined);
@@ -82,7 +82,7 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     if (this.tracksKeys) this.subscriptions?.openForHolder(leaseKeyOf(this.prefix, key));
-    return this.renewOnce(key, owner, ttlMs);
+    return this.renewWithoutSubscription(key, owner, ttlMs);
   }
 
   isHeldBy(key: string, owner: string): Promise<boolean> {
@@ -117,12 +117,12 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
   /** Tests commands of the server on unused keys, and deletes these keys. */
   protected abstract probeServer(): Promise<unknown>;
 
-  /** Renews a lease without opening a subscription to track its key. */
-  protected renewOnce(key: string, owner: string, ttlMs: number): Promise<boolean> {
+  /** Renews a lease, but opens no subscription by which the server could report a change of its key. */
+  protected renewWithoutSubscription(key: string, owner: string, ttlMs: number): Promise<boolean> {
     return this.renewByScript(RENEW, [leaseKeyOf(this.prefix, key)], owner, ttlMs);
   }
 
-  /** @param value value of the lease's key after the owner's name */
+  /** @param value text that follows the owner's name in the stored lease */
   protected adoptByScript(
     script: RedisScript,
     keys: readonly [string, ...string[]],

@@ -20,7 +20,10 @@ return unknown
 const UNKNOWN_COMMAND_PATTERN = /unknown (?:redis )?command/iu;
 const NO_SCRIPTS_PATTERN = /unknown command '?`?eval|scripting engine/iu;
 
-/** Returns an error that names the missing commands, because the error of a script does not name them. */
+/**
+ * Returns an error that names the commands that the server lacks, because the error of a script does not name them.
+ * Returns `cause` if it has another reason.
+ */
 export async function explainStartError(
   cause: unknown,
   servers: RedisServers,

@@ -57,9 +57,9 @@ interface CommonOptions {
   readonly minReplicas?: number;
   /**
    * `auto`: a holder learns within a round trip that its key was deleted, evicted or flushed, by `CLIENT TRACKING` of
-   * Redis 6 or newer. Locks that are held for longer than some 30 ms are renewed once more for it, and the process has
-   * a second connection. Where the server or a right is missing, `health` says so, and the holder learns of it with its
-   * next renewal. `off`: always with the next renewal. The mode `getset` has no tracking. @default 'auto'
+   * Redis 6 or newer. For this, locks that are held for longer than some 30 ms get an extra renewal, and the process
+   * has a second connection. If the server or the user's rights do not allow it, `health` says so. A holder then learns
+   * of the loss with its next renewal, as it always does with `off`. The mode `getset` has no tracking. @default 'auto'
    */
   readonly tracking?: 'auto' | 'off';
 }

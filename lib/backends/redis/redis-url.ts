@@ -14,6 +14,7 @@ export interface RedisLocation extends Login {
 
 /**
  * Reads only `db` and `family` from the query: the backend decides on other settings of a client.
+ * @param suffix text that error messages add to the expected form
  * @throws LockConfigurationError, which never shows the URL: it may have a password
  */
 export function readRedisUrl(option: string, url: unknown, suffix = ''): RedisLocation {

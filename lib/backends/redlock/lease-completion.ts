@@ -31,9 +31,9 @@ export class LeaseCompletion {
     this.#isStopped = true;
   }
 
-  /** Never rejects. */
+  /** Adds the lease on the nodes whose answer to the renewal was no. Never rejects. */
   async run(renewal: QuorumCall<boolean>): Promise<void> {
-    const candidates = renewal.nodes.filter((node) => renewal.answers.get(node) !== true && !node.isDown);
+    const nodesWithoutRenewal = renewal.nodes.filter((node) => renewal.answers.get(node) !== true && !node.isDown);
     let candidacyPromise: Promise<JoinCandidacy | undefined> | undefined;
     const completeOn = async (node: RedlockNode): Promise<void> => {
       await renewal.settlements.get(node);
@@ -41,7 +41,7 @@ export class LeaseCompletion {
       const candidacy = await (candidacyPromise ??= this.#readCandidacy(renewal));
       if (candidacy) await this.#joinOn(node, candidacy);
     };
-    await Promise.allSettled(candidates.map(completeOn));
+    await Promise.allSettled(nodesWithoutRenewal.map(completeOn));
   }
 
   async #readCandidacy({ answers }: QuorumCall<boolean>): Promise<JoinCandidacy | undefined> {

@@ -23,8 +23,8 @@ const MAX_ROUNDS = 6;
 
 /**
  * Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/) with fencing tokens in the same round.
- * The client proposes the token, and a node grants it only if it is greater than the last token that it granted. Any
- * two majorities share a node. Tokens therefore grow, whatever the clocks of the clients say: see `voteSource`.
+ * The client proposes a token, and a node grants only tokens that are greater than its last granted one. Any two
+ * majorities share a node. Tokens therefore grow, whatever the clocks of the clients say: see `voteSource`.
  *
  * A repeated attempt of the same owner gives its leases a newer token, and returns that token. Leases have the number
  * of their attempt: an earlier attempt never takes back the lease of a later one, however late its command arrives.
@@ -214,8 +214,8 @@ export class RedlockLeaseStore implements LeaseStore {
   }
 
   /**
-   * Takes the leases back also from nodes that have not answered. Waits for the nodes that have voted, or for a quorum:
-   * the next owner needs no more.
+   * Deletes the leases of a lost vote, also on nodes that have not answered yet. Waits for the nodes that have voted,
+   * or for a quorum: the next owner needs no more nodes.
    */
   async #takeBack({ keys: [leaseKey], owner, attempt }: Candidacy, vote: QuorumCall<Vote>): Promise<void> {
     const voters = [...vote.answers.keys()];
@@ -230,7 +230,7 @@ export class RedlockLeaseStore implements LeaseStore {
     );
   }
 
-  /** Has `close` wait for the task. */
+  /** Makes `close` wait for the task. Returns the task. */
   #trackInBackground<T>(task: Promise<T>): Promise<T> {
     const untrack = (): void => void this.#backgroundTasks.delete(settledTask);
     const settledTask: Promise<void> = task.then(untrack, untrack);

@@ -11,6 +11,7 @@ export interface NodeLease {
 }
 
 export function parseNodeLease(leftMs: number, packedLease: string): NodeLease {
+  // A value of another program has no such fields: the whole value counts as the owner's name.
   const [owner = packedLease, tokenText = '', , metadata = ''] = splitFields(packedLease, 4);
   // A token is the time of the grant in microseconds, or a little more.
   const holder = unpackHolder(metadata, new Date(Number(tokenText) / 1_000));

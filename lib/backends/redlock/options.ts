@@ -3,7 +3,7 @@ import { assertHost, assertLogin, type RedisHostOptions, type RedisLoginOptions 
 import { createGivenClientSource, createHostSource, createUrlSource } from '../redis/connection/client-sources.js';
 import type { NodeRedisClient } from '../redis/clients/node-redis-types.js';
 import type { RedisClient } from '../redis/connection/redis-client.js';
-import { isClient } from '../redis/clients/given-client.js';
+import { isSingleServerClient } from '../redis/clients/given-client.js';
 import { assertPrefix } from '../redis/options.js';
 import { readRedisUrl } from '../redis/redis-url.js';
 
@@ -42,7 +42,7 @@ type ExclusiveNodeOption<Option extends keyof NodeOptions> = Pick<NodeOptions, O
 /**
  * Options of `redlock`. With `urls`, which share `credentials` and `tls`, or with `nodes`, the backend makes its
  * connections and closes them. `clients`: clients of ioredis or node-redis (5 or 6) of the application, which are never
- * disconnected. Each server is a master without replicas. Their number should be odd.
+ * disconnected. Each server is a master without replicas. The number of servers should be odd.
  * @interface
  */
 export type RedlockOptions = CommonOptions &
@@ -70,7 +70,7 @@ export function resolveRedlockOptions(options: RedlockOptions) {
   assertNumber('maxSkewMs', maxSkewMs, 1, 3_600_000);
   assertNumber('restartQuarantineMs', restartQuarantineMs, 0, 2 ** 31 - 1);
   const nodes = RESOLVERS_BY_OPTION[option](options);
-  assertDifferent(option, nodes);
+  assertUniqueNames(option, nodes);
   const settings: RedlockSettings = { prefix, requestTimeoutMs, maxSkewMs, restartQuarantineMs };
   return { nodes, settings };
 }
@@ -97,7 +97,7 @@ function resolveHosts({ nodes }: RedlockOptions) {
 
 function resolveClients({ clients }: RedlockOptions) {
   return requireList('clients', clients).map((client, index) => {
-    if (!isClient(client))
+    if (!isSingleServerClient(client))
       refuseOption('clients', 'must be clients of ioredis or redis, each of one server and none of a Cluster');
     return { name: serverNameOf(client) ?? `node ${index + 1}`, source: createGivenClientSource(client) };
   });
@@ -110,7 +110,7 @@ function requireList(option: string, value: unknown): readonly unknown[] {
 }
 
 /** A server that is named twice would have two votes. */
-function assertDifferent(option: string, nodes: readonly { readonly name: string }[]): void {
+function assertUniqueNames(option: string, nodes: readonly { readonly name: string }[]): void {
   const names = nodes.map(({ name }) => name);
   const duplicate = names.find((name, index) => names.indexOf(name) < index);
   if (duplicate !== undefined) refuseOption(option, `must be different servers; ${duplicate} is there twice`);

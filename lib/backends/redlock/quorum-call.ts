@@ -64,14 +64,18 @@ export class QuorumCall<Answer> {
 
   /**
    * Waits for all nodes, for `maxMs` at most.
-   * @throws LockConfigurationError when a node has failed with one
+   * @throws LockConfigurationError when this is the error of a node
    */
   async assertConfiguration(maxMs: number): Promise<void> {
     await isFulfilledWithin(systemClock, maxMs, Promise.all(this.settlements.values()));
     for (const error of this.failures.values()) if (isLockError(error, 'LOCK_CONFIGURATION')) throw error;
   }
 
-  /** A node that has not answered gets an error only if it is known to be down. */
+  /**
+   * Returns an error with the errors of the nodes. A node that has neither answered nor failed has an error
+   * only if it is known to be down.
+   * @param refusals errors of nodes that have answered with a refusal
+   */
   noQuorumError(refusals: ReadonlyMap<RedlockNode, Error> = new Map()): AggregateError {
     const errors: Error[] = [];
     const otherNames: string[] = [];

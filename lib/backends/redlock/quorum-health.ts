@@ -1,9 +1,9 @@
 import type { BackendHealth, NodeHealth } from '../../core/index.js';
-import { getDetails } from '../redis/cluster/cluster-health.js';
+import { getNodeDetails } from '../redis/cluster/cluster-health.js';
 import { getMajority } from './quorum-call.js';
 import type { RedlockNode } from './redlock-node.js';
 
-/** Tells listeners of each node that fails, even if the status stays the same. */
+/** Health of a quorum of nodes. Tells listeners of each node that fails or recovers, even if the quorum stays up. */
 export class QuorumHealth {
   readonly #listeners = new Set<(health: BackendHealth) => void>();
   #lastSummary: string;
@@ -15,7 +15,7 @@ export class QuorumHealth {
 
   get current(): BackendHealth & { readonly nodes: readonly NodeHealth[] } {
     const nodes = this.nodes.map(({ name, health }) => ({ name, ...health.current }));
-    const details = [...getEvenCountAdvice(nodes.length), ...nodes.flatMap(getDetails)];
+    const details = [...getEvenCountAdvice(nodes.length), ...nodes.flatMap(getNodeDetails)];
     return { status: getStatus(nodes), nodes, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
   }
 

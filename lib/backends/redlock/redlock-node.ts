@@ -40,8 +40,8 @@ interface AttemptRelease {
 }
 
 /**
- * Maximum number of failed releases that are kept until the node is up again; further leases end with their TTL. As
- * many releases may be under way before callers have to wait for the node.
+ * Maximum number of failed releases that are kept until the node is up again. With more, the oldest are dropped, and
+ * their leases end with their TTL. The same number of releases may be under way before callers wait for the node.
  */
 const MAX_FAILED_RELEASES = 1_000;
 
@@ -51,7 +51,7 @@ const MAX_FIRST_CONNECT_MS = 2_000;
 export class RedlockNode {
   readonly connection: RedisConnection;
   readonly #openVotesByOwner = new Map<string, Set<Promise<unknown>>>();
-  #releasesUnderWay = 0;
+  #releaseUnderWayCount = 0;
   readonly #failedReleases = new Map<string, AttemptRelease>();
 
   constructor(
@@ -78,7 +78,7 @@ export class RedlockNode {
 
   /** Whether so many releases are under way that the next caller has to wait for this node. */
   get hasTooManyReleases(): boolean {
-    return this.#releasesUnderWay > MAX_FAILED_RELEASES;
+    return this.#releaseUnderWayCount > MAX_FAILED_RELEASES;
   }
 
   /** Retries when the node does not answer, and rejects at once when it answers with an error. */
@@ -96,17 +96,17 @@ export class RedlockNode {
     }
   }
 
-  /** Replaces the token of an existing lease of the same owner by a greater one. */
+  /** Asks the node for its vote. If granted, a lease that the owner already has there gets the new token. */
   requestVote(candidacy: Candidacy, token: number): Promise<Vote> {
     const args = this.#voteArgs(candidacy, token);
-    return this.#requestVote(candidacy, token, { script: VOTE, keys: candidacy.keys, args });
+    return this.#requestVoteByScript(candidacy, token, { script: VOTE, keys: candidacy.keys, args });
   }
 
   /** @throws Error when the owner was evicted */
   requestJoin(candidacy: JoinCandidacy, proposal: number): Promise<Vote> {
     const keys = [...candidacy.keys, evictedKeyOf(candidacy.keys[0])];
     const args = [...this.#voteArgs(candidacy, proposal), candidacy.token];
-    return this.#requestVote(candidacy, proposal, { script: JOIN, keys, args });
+    return this.#requestVoteByScript(candidacy, proposal, { script: JOIN, keys, args });
   }
 
   async renew(leaseKey: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -134,8 +134,8 @@ export class RedlockNode {
   }
 
   /**
-   * Repeats the release after the votes that were open at the reply. A script that the node does not know is sent again,
-   * so that a vote may overtake a release.
+   * Releases the lease, and repeats this after the votes that were open when the node replied. A vote may arrive after
+   * a later release, because a script that the node does not know is sent again.
    */
   async release(leaseKey: string, owner: string): Promise<boolean> {
     const release = { leaseKey, attempt: ALL_ATTEMPTS };
@@ -146,7 +146,7 @@ export class RedlockNode {
     return (await this.takeBack(owner, release)) || isReleased;
   }
 
-  /** Releases the lease of an owner in any process, and refuses its later joins. A failed release is repeated. */
+  /** Releases the lease of an owner in any process. The node then refuses the owner's JOIN. Retries after a failure. */
   evict(leaseKey: string, owner: string): Promise<boolean> {
     const call = { script: EVICT, keys: [leaseKey, evictedKeyOf(leaseKey)], args: [owner] };
     return this.#release(owner, { leaseKey, attempt: ALL_ATTEMPTS }, call);
@@ -162,7 +162,7 @@ export class RedlockNode {
   }
 
   async #release(owner: string, release: AttemptRelease, call: ScriptCall, onReply?: () => void): Promise<boolean> {
-    this.#releasesUnderWay += 1;
+    this.#releaseUnderWayCount += 1;
     try {
       const releasedCount = await this.sendCommand(call, onReply);
       if ((this.#failedReleases.get(owner)?.attempt ?? 0) <= release.attempt) this.#failedReleases.delete(owner);
@@ -173,7 +173,7 @@ export class RedlockNode {
       if (this.#failedReleases.size > MAX_FAILED_RELEASES) this.#failedReleases.delete(oldestOwner);
       throw error;
     } finally {
-      this.#releasesUnderWay -= 1;
+      this.#releaseUnderWayCount -= 1;
     }
   }
 
@@ -182,7 +182,7 @@ export class RedlockNode {
     return [owner, attempt, token, ttlMs, metadata, Math.round(maxSkewMs * 1_000), restartQuarantineMs];
   }
 
-  async #requestVote({ owner }: Candidacy, token: number, call: ScriptCall): Promise<Vote> {
+  async #requestVoteByScript({ owner }: Candidacy, token: number, call: ScriptCall): Promise<Vote> {
     const { maxSkewMs, restartQuarantineMs } = this.settings;
     const [kind, ...details] = asList(await this.#sendVote(owner, call));
     if (kind === 'granted') {

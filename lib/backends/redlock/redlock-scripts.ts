@@ -1,13 +1,13 @@
-import { redisScript } from '../redis/scripts/redis-script.js';
+import { createScript } from '../redis/scripts/redis-script.js';
 
 /**
  * Time for which a token is kept after its lease, in addition to twice the skew. Afterwards the node's clock alone
- * makes tokens grow. Redis measures this time by that clock, so that a clock set back keeps the token for longer. A
- * compatible server that measures it otherwise needs a clock that is never set back by more than this time.
+ * makes tokens grow. Redis measures this time by that clock, and therefore keeps the token for longer if the clock is
+ * set back. Other servers may measure the time otherwise: their clock must never be set back by more than this time.
  */
 const FENCE_TTL_MS = 3_600_000;
 
-/** Time for which a node refuses a JOIN of an evicted owner, longer than any renewal is under way. */
+/** Time for which a node refuses a JOIN of an evicted owner. No renewal is under way for as long as this. */
 const EVICTION_TTL_MS = 3_600_000;
 
 const VOTE_KEYS = ['lease_key', 'fence_key', 'since_key'];
@@ -71,13 +71,13 @@ redis.call('SET', lease_key, owner .. '|' .. shown_token .. '|' .. attempt .. '|
 return {'granted'}
 `;
 
-export const VOTE = redisScript({ keys: VOTE_KEYS, args: VOTE_ARGS, maxCallsPerCommand: 50 }, voteSource('proposal'));
+export const VOTE = createScript({ keys: VOTE_KEYS, args: VOTE_ARGS, maxCallsPerCommand: 50 }, voteSource('proposal'));
 
 /**
  * One node's vote on a lease that a quorum of the other nodes has just renewed. `token` is that of the owner's
  * acquisition. Returns the reply that `voteSource` describes, or {'evicted'}.
  */
-export const JOIN = redisScript(
+export const JOIN = createScript(
   { keys: [...VOTE_KEYS, 'evicted_key'], args: [...VOTE_ARGS, 'token'], maxCallsPerCommand: 50 },
   `
 if redis.call('GET', evicted_key) == owner then return {'evicted'} end
@@ -89,7 +89,7 @@ ${voteSource('token')}
  * Deletes the owner's lease of the attempt or of an earlier one, however late the call arrives. Returns 1 if there was
  * such a lease, else 0.
  */
-export const TAKE_BACK = redisScript(
+export const TAKE_BACK = createScript(
   { keys: ['lease_key'], args: ['owner', 'attempt'], maxCallsPerCommand: 50 },
   `
 local lease = redis.call('GET', lease_key)
@@ -103,7 +103,7 @@ return redis.call('DEL', lease_key)
  * Deletes the lease of the owner, whose JOIN is refused from now on. Returns 1 if the lease was the owner's, else 0. A
  * server that is out of memory refuses SET, and JOIN as well: pcall keeps the script from failing.
  */
-export const EVICT = redisScript(
+export const EVICT = createScript(
   { keys: ['lease_key', 'evicted_key'], args: ['owner'], maxCallsPerCommand: 50 },
   `
 local lease = redis.call('GET', lease_key)

@@ -10,7 +10,7 @@ interface IdentifiableNode {
   readonly sendCommand: SendCommand;
 }
 
-/** Time for which a server keeps the identity that a client has given it. Each identification prolongs it. */
+/** Time for which a server keeps the identity that a client has given it. It begins anew with each identification. */
 const GIVEN_IDENTITY_TTL_MS = 3_600_000;
 
 /** Identities of the servers behind the nodes of one backend. A server with two names would have two votes. */
@@ -24,7 +24,7 @@ export class ServerIdentities {
   }
 
   /**
-   * Asks the server of the node who it is, once for each connection.
+   * Asks the server of the node for its identity, once for each connection.
    * @throws LockConfigurationError when another node is the same server
    */
   assertUnique(node: IdentifiableNode): Promise<void> {
@@ -43,8 +43,8 @@ export class ServerIdentities {
     const { name, health, sendCommand } = node;
     try {
       const identity = (await readRunId(node)) ?? (await this.#readGivenIdentity(sendCommand));
-      const [twin] = [...this.#identitiesByNode].find(([, otherIdentity]) => otherIdentity === identity) ?? [];
-      if (twin !== undefined && twin !== name) throw createError([twin, name]);
+      const [duplicateName] = [...this.#identitiesByNode].find(([, otherIdentity]) => otherIdentity === identity) ?? [];
+      if (duplicateName !== undefined && duplicateName !== name) throw createSameServerError([duplicateName, name]);
       this.#identitiesByNode.set(name, identity);
       health.setAdvice('identity', undefined);
     } catch (error) {
@@ -54,7 +54,7 @@ export class ServerIdentities {
     }
   }
 
-  /** Gives the server an identity if it has none. */
+  /** Resolves to the identity that a client has given the server. Gives it one if there is none. */
   async #readGivenIdentity(send: SendCommand): Promise<string> {
     await send(['SET', this.#givenIdentityKey, randomUUID(), 'NX', 'PX', GIVEN_IDENTITY_TTL_MS]);
     await send(['PEXPIRE', this.#givenIdentityKey, GIVEN_IDENTITY_TTL_MS]);
@@ -62,7 +62,7 @@ export class ServerIdentities {
   }
 }
 
-/** Resolves to `undefined` when this user may not use `INFO`, or the server shows no identity of Redis there. */
+/** Resolves to `undefined` when this user may not use `INFO`, or when its reply has no run ID like that of Redis. */
 async function readRunId({ health, sendCommand }: IdentifiableNode): Promise<string | undefined> {
   try {
     return /^run_id:(?<runId>(?=0*[1-9a-f])[0-9a-f]{40})/mu.exec(String(await sendCommand(['INFO', 'server'])))
@@ -73,7 +73,7 @@ async function readRunId({ health, sendCommand }: IdentifiableNode): Promise<str
   }
 }
 
-function createError(names: readonly string[]): LockConfigurationError {
+function createSameServerError(names: readonly string[]): LockConfigurationError {
   return new LockConfigurationError(
     `${names.toSorted().join(' and ')} are the same server, which would have two votes: give each server once`,
     'nodes',

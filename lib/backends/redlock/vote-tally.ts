@@ -41,7 +41,10 @@ export class VoteTally {
     return this.#grantedCount >= this.call.quorum;
   }
 
-  /** Only refusals tell the clock of a node. The clock of this process stands for those that granted. */
+  /**
+   * Returns the median of the nodes' clocks. Only a refusal tells the clock of its node: the clock of this process
+   * stands in for the nodes that granted.
+   */
   medianClockUs(processNowUs: number): number {
     const clocksOfGrants = Array.from({ length: this.#grantedCount }, () => processNowUs);
     const clocksOfRefusals = this.#refusedVotes.map(([, { clockUs }]) => clockUs);
@@ -51,7 +54,7 @@ export class VoteTally {
 
   /**
    * After refused tokens, returns the soonest token that a quorum would grant. After a split vote, the owner with the
-   * vote of the first node tries again. Returns `undefined` otherwise: the attempt ends.
+   * vote of the first node that answered tries again. Returns `undefined` otherwise: the attempt ends.
    */
   nextProposal(nowUs: number): Proposal | undefined {
     const betterProposal = this.#findBetterProposal(nowUs);

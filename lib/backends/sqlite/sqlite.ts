@@ -8,7 +8,7 @@ import { type LeaseStrategy, createSqlBackend } from '../sql/strategies.js';
 import { openDatabase, type SqliteDriver } from './open-database.js';
 
 export interface SqliteOptions extends LeaseStrategy {
-  /** The path of the database's file. It is made where it is missing, and may be the application's own. */
+  /** The path of the database's file. A missing file is created. The file may be the application's own. */
   file: string;
   /**
    * The class of the driver: what `better-sqlite3` or `libsql` exports.
@@ -21,7 +21,7 @@ export interface SqliteOptions extends LeaseStrategy {
 
 /**
  * Locks in a SQLite file that several processes of one host share. The table and keys are those of `typeorm()`, so that
- * services of both kinds exclude each other. Never over a network file system.
+ * services of both kinds exclude each other. The file must not be on a network file system.
  * @throws LockConfigurationError for options that can never work. The first request rejects with one where no driver is
  *   there
  */

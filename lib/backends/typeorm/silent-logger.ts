@@ -1,7 +1,10 @@
 import type { Logger } from 'typeorm';
 import { isUnlogged } from '../sql/connections/unlogged.js';
 
-/** Statements of the locks have keys and owner ids, which are secrets, and are many while callers wait. */
+/**
+ * Logger for the statements of the locks. The owner ids in them are secrets, and the statements of waiting callers are
+ * many.
+ */
 export const SILENT_LOGGER: Logger = {
   logQuery: () => undefined,
   logQueryError: () => undefined,

@@ -23,10 +23,11 @@ const MAX_CLOSE_MS = 1_000;
 
 export class EnsembleClient {
   readonly health = new ReportedHealth();
+  /** Functions that settle the calls of `getConnectedSession` that wait. */
   readonly #waiters = new Set<(outcome: ZooKeeperSession | Error) => void>();
   #session: ZooKeeperSession | undefined;
   #connection: ZooKeeperConnection | undefined;
-  /** Stays true after the end of the connection, until `#onDisconnected`. */
+  /** Whether the last connection was established. Stays true after its end until `#onDisconnected`. */
   #isEstablished = false;
   /**
    * Reason why no server accepts this process: set by a failed round through all servers or a final refusal, cleared by

@@ -17,7 +17,7 @@ export class SessionRefusedError extends Error {
   override readonly name = 'SessionRefusedError';
 }
 
-/** Code that comes from the client library, not from a server: the socket closed before the answer. */
+/** Code of the client library for a socket that closed before the answer. A server never sends this code. */
 export const CONNECTION_LOSS = -4;
 const BAD_ARGUMENTS = -8;
 export const NO_NODE = -101;
@@ -56,7 +56,7 @@ export class ServerRefusalError extends Error {
 
   get failureKind(): FailureKind {
     if (this.code === NOT_READONLY) return 'elsewhere';
-    // A missing permission concerns the whole prefix.
+    // A missing permission is no `value` failure, because it concerns the whole prefix and not this key only.
     return this.code === BAD_ARGUMENTS ? 'value' : 'refuses';
   }
 }

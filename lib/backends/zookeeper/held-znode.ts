@@ -23,14 +23,14 @@ export class HeldZnode {
   }
 
   /**
-   * Returns whether the owner still holds the key. Only the first call on each connection reads the znode: later ones
-   * rely on its watch.
+   * Returns whether the owner still holds the key. Only the first call on each connection reads the znode. Later calls
+   * rely on the watch that this reading sets.
    */
   async renew(): Promise<boolean> {
     const { session } = this;
     const requestedAt = systemClock.now();
     if (this.#isOver) return false;
-    await Promise.all([this.#checkZnode(session.connection), session.heartbeat()]);
+    await Promise.all([this.#watchOrRevoke(session.connection), session.heartbeat()]);
     if (this.#isOver) return false;
     if (session.getTrustStart(requestedAt) < requestedAt)
       throw new Error('the leader may not have heard of the session in time');
@@ -47,8 +47,8 @@ export class HeldZnode {
     return this.#hasEnded || this.revoked.aborted;
   }
 
-  async #checkZnode(connection: ZooKeeperConnection): Promise<void> {
-    if (this.#watch.isOn(connection)) return;
+  async #watchOrRevoke(connection: ZooKeeperConnection): Promise<void> {
+    if (this.#watch.isActiveOn(connection)) return;
     const state = await this.#watch.readAndWatch(connection, this.znode.path, this.#onEvent);
     if (state?.czxid !== this.znode.czxid) this.#revoke();
   }

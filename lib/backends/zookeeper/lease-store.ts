@@ -103,28 +103,28 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    const { base, connection, EntryClass } = await this.#syncAndGetContext();
-    return EntryClass.isHeldBy(connection, base, key, owner);
+    const { basePath, connection, EntryClass } = await this.#syncAndGetContext();
+    return EntryClass.isHeldBy(connection, basePath, key, owner);
   }
 
   async look(key: string): Promise<LeaseState> {
-    const { base, connection, EntryClass } = await this.#syncAndGetContext();
-    return EntryClass.readState(connection, base, key);
+    const { basePath, connection, EntryClass } = await this.#syncAndGetContext();
+    return EntryClass.readState(connection, basePath, key);
   }
 
   async evict(key: string, owner: string): Promise<boolean> {
-    const { base, connection, EntryClass } = await this.#syncAndGetContext();
-    return EntryClass.evict(connection, base, key, owner);
+    const { basePath, connection, EntryClass } = await this.#syncAndGetContext();
+    return EntryClass.evict(connection, basePath, key, owner);
   }
 
   async *keys(prefix: string): AsyncGenerator<readonly string[]> {
-    const { base, connection, EntryClass } = await this.#syncAndGetContext();
-    const names = await listChildren(connection, base);
+    const { basePath, connection, EntryClass } = await this.#syncAndGetContext();
+    const names = await listChildren(connection, basePath);
     const keys = names.flatMap((name) => decodeKey(name) ?? []).filter((key) => key.startsWith(prefix));
     for (let from = 0; from < keys.length; from += KEYS_PER_PAGE) {
       const keysOfPage = keys.slice(from, from + KEYS_PER_PAGE);
       // The server keeps the parent znode of a free key for a while.
-      const holderFlags = await Promise.all(keysOfPage.map((key) => EntryClass.isHeld(connection, base, key)));
+      const holderFlags = await Promise.all(keysOfPage.map((key) => EntryClass.isHeld(connection, basePath, key)));
       yield keysOfPage.filter((_, index) => holderFlags[index]);
     }
   }
@@ -135,12 +135,13 @@ export class ZooKeeperLeaseStore implements LeaseStore {
 
   /** Syncs first, because a follower may lag behind its leader. */
   async #syncAndGetContext() {
-    const { base, mode } = this.options;
+    const { basePath, mode } = this.options;
     const { connection } = await this.#ensemble.getConnectedSession();
-    await connection.send('sync', { path: base });
-    return { base, connection, EntryClass: ENTRY_CLASSES[mode] };
+    await connection.send('sync', { path: basePath });
+    return { basePath, connection, EntryClass: ENTRY_CLASSES[mode] };
   }
 
+  /** Attempts once more if the connection ended after the owner's entry was made. */
   async #attemptWithRetry(request: LeaseRequest): Promise<LeaseAttempt> {
     try {
       return await this.#attempt(request);
@@ -183,8 +184,8 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   }
 
   #createEntry({ key, owner, metadata }: LeaseRequest, session: ZooKeeperSession): QueueEntry {
-    const { base, acl, mode } = this.options;
-    return new ENTRY_CLASSES[mode](session, { key, owner, metadata, base, acl });
+    const { basePath, acl, mode } = this.options;
+    return new ENTRY_CLASSES[mode](session, { key, owner, metadata, basePath, acl });
   }
 
   #grant(entry: QueueEntry, znode: OwnZnode, trustedFrom: number): LeaseAttempt {

@@ -51,7 +51,7 @@ export interface ZooKeeperOptions {
   readonly patienceMs?: number;
   /**
    * User of digest authentication. Znodes then belong to this user with this password, unless `acl` says otherwise.
-   * Another password is another user, who may not change them.
+   * ZooKeeper takes the same name with another password for another user, who may not change these znodes.
    */
   readonly credentials?: Credentials;
   /** Permissions on znodes. @default everything for the user of `credentials`, or for everybody without credentials */
@@ -70,7 +70,7 @@ export interface ResolvedOptions extends Required<
 > {
   readonly servers: readonly ServerAddress[];
   /** Path above all keys: the chroot and the prefix. */
-  readonly base: string;
+  readonly basePath: string;
   /** Credentials in the form of the digest scheme. */
   readonly auth: Buffer | undefined;
   readonly acl: readonly AclEntry[];
@@ -102,7 +102,7 @@ export function resolveZooKeeperOptions(options: ZooKeeperOptions): ResolvedOpti
   const auth = credentials === undefined ? undefined : encodeDigest(credentials);
   const acl = parseAcl(options.acl ?? [{ ...(auth ? OWNER_ACL : WORLD_ACL), permissions: 'cdrwa' }]);
   const times = { sessionTtlMs: Math.ceil(sessionTtlMs), requestTimeoutMs, patienceMs };
-  return { servers, base: chroot + prefix, ...times, mode, auth, acl };
+  return { servers, basePath: chroot + prefix, ...times, mode, auth, acl };
 }
 
 const OWNER_ACL = { scheme: 'auth', id: '' };

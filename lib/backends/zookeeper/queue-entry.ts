@@ -13,10 +13,11 @@ export interface QueueEntrySettings {
   readonly key: string;
   readonly owner: string;
   readonly metadata: HolderMetadata;
-  readonly base: string;
+  readonly basePath: string;
   readonly acl: readonly AclEntry[];
 }
 
+/** Result for an owner: `znode` if it holds the key, or `null` and the holder, which is `undefined` if unknown. */
 export type QueuePosition =
   { readonly znode: OwnZnode } | { readonly znode: null; readonly holder: Holder | undefined };
 
@@ -37,10 +38,13 @@ export abstract class QueueEntry {
     protected readonly settings: QueueEntrySettings,
   ) {}
 
-  /** @throws ConnectionLostError: try again on the next connection; ServerRefusalError */
+  /**
+   * Enters the queue unless the owner is in it, and returns the position.
+   * @throws ConnectionLostError: try again on the next connection; ServerRefusalError
+   */
   abstract ensurePosition(wake: Wake): Promise<QueuePosition>;
 
-  /** Reads `znode` from the server, and ends the doubt about its creation. */
+  /** Looks for the owner's znode on the server, sets `znode` if it is found, and clears `isCreationInDoubt`. */
   protected abstract findOwnZnode(connection: ZooKeeperConnection): Promise<void>;
 
   async release(): Promise<boolean> {

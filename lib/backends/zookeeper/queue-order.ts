@@ -14,8 +14,8 @@ export function sortBySequence(names: readonly string[]): readonly string[] {
 }
 
 /**
- * Detects that sequence numbers no longer tell the order. After 2^31 acquisitions of a key, the server repeats the last
- * number (3.8), or continues with negative ones.
+ * Returns whether sequence numbers no longer tell the order. After 2^31 acquisitions of a key, the server repeats the
+ * last number (ZooKeeper 3.8), or continues with negative numbers.
  */
 export function areSequencesExhausted(names: readonly string[]): boolean {
   return names.some((name) => {

@@ -34,21 +34,26 @@ import { isRefusal, NO_CHILDREN_FOR_EPHEMERALS, NO_NODE } from './error.js';
 import { CONTAINER, EPHEMERAL_SEQUENTIAL } from './transport/wire.js';
 
 /**
- * Ephemeral sequential znode. The lowest sequence numbers hold the key: as many as fit. Each other contender waits for
- * one event that may let it in.
+ * Ephemeral sequential znode. The contenders with the lowest sequence numbers hold the key, as many as fit. Each other
+ * contender waits for one event after which its claim may fit.
  * https://zookeeper.apache.org/doc/current/recipes.html#sc_recipes_Locks
  */
 export class SequentialEntry extends QueueEntry {
-  static async isHeldBy(connection: ZooKeeperConnection, base: string, key: string, owner: string): Promise<boolean> {
-    return (await findHolderZnodeName(connection, `${base}/${encodeKey(key)}`, owner)) !== undefined;
+  static async isHeldBy(
+    connection: ZooKeeperConnection,
+    basePath: string,
+    key: string,
+    owner: string,
+  ): Promise<boolean> {
+    return (await findHolderZnodeName(connection, `${basePath}/${encodeKey(key)}`, owner)) !== undefined;
   }
 
-  static async isHeld(connection: ZooKeeperConnection, base: string, key: string): Promise<boolean> {
-    return sortBySequence(await listChildren(connection, `${base}/${encodeKey(key)}`)).length > 0;
+  static async isHeld(connection: ZooKeeperConnection, basePath: string, key: string): Promise<boolean> {
+    return sortBySequence(await listChildren(connection, `${basePath}/${encodeKey(key)}`)).length > 0;
   }
 
-  static async readState(connection: ZooKeeperConnection, base: string, key: string): Promise<LeaseState> {
-    const parent = `${base}/${encodeKey(key)}`;
+  static async readState(connection: ZooKeeperConnection, basePath: string, key: string): Promise<LeaseState> {
+    const parent = `${basePath}/${encodeKey(key)}`;
     const contenders = await sortContenders(connection, parent, await listChildren(connection, parent));
     const isHolderAtIndex = isHolderByIndex(contenders.map(parseClaimOfName));
     const waitingContenders = contenders.filter((_, index) => !isHolderAtIndex[index]).slice(0, MAX_WAITERS);
@@ -69,18 +74,18 @@ export class SequentialEntry extends QueueEntry {
     };
   }
 
-  /** Cannot hit the znode of a later holder, because a name is never used again. */
-  static async evict(connection: ZooKeeperConnection, base: string, key: string, owner: string): Promise<boolean> {
-    const parent = `${base}/${encodeKey(key)}`;
+  /** Cannot delete the znode of a later holder, because no name is used twice. */
+  static async evict(connection: ZooKeeperConnection, basePath: string, key: string, owner: string): Promise<boolean> {
+    const parent = `${basePath}/${encodeKey(key)}`;
     const znode = await findHolderZnodeName(connection, parent, owner);
     return znode !== undefined && deleteZnode(connection, `${parent}/${znode}`);
   }
 
-  readonly #parentPath = `${this.settings.base}/${encodeKey(this.settings.key)}`;
+  readonly #parentPath = `${this.settings.basePath}/${encodeKey(this.settings.key)}`;
   readonly #namePrefix = contenderPrefix(this.settings.metadata, this.settings.owner);
   readonly #claim = claimOfOwner(this.settings.owner);
   readonly #isPermitClaim = this.#claim.limit <= MAX_PERMITS;
-  /** True from the start for all claims but those to permits, because nobody waits for their grant. */
+  /** Whether the grant was announced. True from the start for claims not to permits: no waiter awaits their grant. */
   #hasNotified = !this.#isPermitClaim;
 
   async ensurePosition(wake: Wake): Promise<QueuePosition> {
@@ -146,13 +151,16 @@ export class SequentialEntry extends QueueEntry {
     return this.znode ? this.#listChildren(connection, wake) : this.#enterQueue(connection, wake);
   }
 
-  /** Watches the children for permits, because the end of any contender may matter. */
+  /** Watches the list for a waiting claim to permits, because the end of any contender may let this claim fit. */
   #listChildren(connection: ZooKeeperConnection, wake: Wake): Promise<readonly string[]> {
     if (!wake || !this.#isPermitClaim) return listChildren(connection, this.#parentPath);
     return this.watch.listAndWatch(connection, this.#parentPath, wake);
   }
 
-  /** The server answers in order, so that the list has every predecessor. */
+  /**
+   * Creates the owner's znode, and lists the contenders without waiting for the creation. The server handles the two
+   * requests in order, so that the list has every predecessor.
+   */
   async #enterQueue(connection: ZooKeeperConnection, wake: Wake): Promise<readonly string[]> {
     const { acl, metadata } = this.settings;
     const newZnode = { acl, data: encodeData(metadata), flags: EPHEMERAL_SEQUENTIAL };
@@ -180,7 +188,7 @@ export class SequentialEntry extends QueueEntry {
     for (const name of names.filter((childName) => childName.startsWith(this.#namePrefix))) {
       const path = `${this.#parentPath}/${name}`;
       const state = await readZnode(connection, path);
-      if (state?.session.equals(this.session.identity.id) === true) this.znode = { path, czxid: state.czxid };
+      if (state?.sessionId.equals(this.session.identity.id) === true) this.znode = { path, czxid: state.czxid };
       else if (state) await deleteZnode(connection, path);
     }
     this.isCreationInDoubt = false;

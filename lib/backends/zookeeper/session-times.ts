@@ -10,17 +10,17 @@ const MIN_TICKS = 6;
  * before it, sent up to a third of the time-out earlier. A holder may trust its lock for the other two thirds, if the
  * time-out is six ticks or more.
  */
-export function sessionTimes(negotiatedTtlMs: number) {
+export function computeSessionTimes(negotiatedTtlMs: number) {
   return {
     /** Milliseconds for which a holder trusts its lock, from the send time of the last answered heartbeat. */
     trustMs: (negotiatedTtlMs * 2) / 3,
-    heartbeatMs: (negotiatedTtlMs * 2) / 9,
+    heartbeatIntervalMs: (negotiatedTtlMs * 2) / 9,
     /** Maximum milliseconds until the leader hears of a heartbeat that a follower has received. */
     lagMs: negotiatedTtlMs / 12,
   };
 }
 
-/** Limits the silence of a server, so that the next one can take over while the session lasts. */
+/** Returns how long a server may be silent, so that the next server can take over while the session lasts. */
 export function maxSilenceMs(negotiatedTtlMs: number, requestTimeoutMs: number): number {
   return Math.min(negotiatedTtlMs / 4, requestTimeoutMs);
 }

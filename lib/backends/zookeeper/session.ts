@@ -1,14 +1,14 @@
 import { type Clock, pause, type Timer } from '../../core/index.js';
-import { sessionTimes } from './session-times.js';
+import { computeSessionTimes } from './session-times.js';
 import type { SessionIdentity } from './transport/single-connection-client.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
 
-/** Milliseconds without an answer after which a heartbeat is sent, which a dead connection does not answer. */
+/** Milliseconds without an answer after which a heartbeat is sent, so that a dead connection is noticed. */
 const MAX_QUIET_MS = 2_500;
 
 export class ZooKeeperSession {
   readonly identity: SessionIdentity;
-  readonly times: ReturnType<typeof sessionTimes>;
+  readonly times: ReturnType<typeof computeSessionTimes>;
   readonly #endController = new AbortController();
   /**
    * Latest time at which the leader has surely heard of the session. From then on the leader keeps the session for its
@@ -29,7 +29,7 @@ export class ZooKeeperSession {
     private readonly clock: Clock,
   ) {
     this.identity = connection.identity;
-    this.times = sessionTimes(connection.negotiatedTtlMs);
+    this.times = computeSessionTimes(connection.negotiatedTtlMs);
     this.#leaderConfirmedAt = connection.openedAt;
     this.#lastHeartbeatAt = connection.openedAt;
     connection.onLeaderAnswer = this.#onLeaderAnswer;
@@ -40,7 +40,7 @@ export class ZooKeeperSession {
     return this.#endController.signal;
   }
 
-  /** A server that accepts the session has asked its leader. */
+  /** Continues the session on a connection whose server has asked the leader and accepted the session. */
   resume(connection: ZooKeeperConnection): void {
     this.connection = connection;
     this.#leaderConfirmedAt = connection.openedAt;
@@ -61,7 +61,7 @@ export class ZooKeeperSession {
     return Math.min(sentAt, this.#leaderConfirmedAt + this.times.trustMs / 2);
   }
 
-  /** @throws ConnectionLostError */
+  /** Sends one heartbeat for all calls of the same moment. @throws ConnectionLostError */
   heartbeat(): Promise<void> {
     this.#nextHeartbeat ??= Promise.resolve().then(() => {
       this.#nextHeartbeat = undefined;
@@ -99,7 +99,7 @@ export class ZooKeeperSession {
 
   get #heartbeatDueAt(): number {
     const quietSince = Math.max(this.#lastHeartbeatAt, this.connection.heardAt);
-    return Math.min(this.#lastHeartbeatAt + this.times.heartbeatMs, quietSince + MAX_QUIET_MS);
+    return Math.min(this.#lastHeartbeatAt + this.times.heartbeatIntervalMs, quietSince + MAX_QUIET_MS);
   }
 
   #scheduleHeartbeat(): void {

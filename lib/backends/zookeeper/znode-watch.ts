@@ -10,7 +10,7 @@ export class ZnodeWatch {
   #connection: ZooKeeperConnection | undefined;
   #removeListener: () => void = () => undefined;
 
-  isOn(connection: ZooKeeperConnection): boolean {
+  isActiveOn(connection: ZooKeeperConnection): boolean {
     return this.#connection === connection;
   }
 

@@ -2,7 +2,7 @@ import { isRefusal, NO_NODE, NODE_EXISTS } from './error.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
 import { type AclEntry, CONTAINER, PERSISTENT, type RequestFields } from './transport/wire.js';
 
-/** Znode of this process, and the number of the transaction that created it: no other znode ever has the same. */
+/** Znode of this process, with the number of the transaction that created it. No other znode ever has this number. */
 export interface OwnZnode {
   readonly path: string;
   readonly czxid: bigint;
@@ -12,7 +12,8 @@ export interface ZnodeState {
   readonly czxid: bigint;
   readonly ctime: Buffer;
   readonly data: Buffer | undefined;
-  readonly session: Buffer;
+  /** Id of the session whose end deletes the znode; zeros if none. */
+  readonly sessionId: Buffer;
 }
 
 export type NewZnode = Required<Pick<RequestFields, 'data' | 'acl' | 'flags'>>;
@@ -27,7 +28,10 @@ export async function createZnode(
   return { path: answer.data?.toString() ?? path, czxid: answer.stat.czxid.readBigInt64BE() };
 }
 
-/** Creates missing parents as persistent znodes. The server deletes a container when it is empty. */
+/**
+ * Creates a znode unless it exists, and its missing parents as persistent znodes. The server deletes a container when
+ * the container has become empty.
+ */
 export async function createWithParents(
   connection: ZooKeeperConnection,
   path: string,
@@ -49,22 +53,24 @@ export async function createWithParents(
 export async function readZnode(
   connection: ZooKeeperConnection,
   path: string,
-  watch = false,
+  shouldWatch = false,
 ): Promise<ZnodeState | null> {
-  const request = connection.send('read', { path, watch }, `read a node in ${getParentPath(path)}`);
+  const fields = { path, watch: shouldWatch };
+  const request = connection.send('read', fields, `read a node in ${getParentPath(path)}`);
   const answer = await resolveUnlessMissing(request, null);
   if (!answer) return null;
   const { data, stat } = answer;
-  return { czxid: stat.czxid.readBigInt64BE(), ctime: stat.ctime, data, session: stat.ephemeralOwner };
+  return { czxid: stat.czxid.readBigInt64BE(), ctime: stat.ctime, data, sessionId: stat.ephemeralOwner };
 }
 
-/** Returns none, and watches nothing, if the znode does not exist. */
+/** Returns no names, and watches nothing, if the znode does not exist. */
 export async function listChildren(
   connection: ZooKeeperConnection,
   path: string,
-  watch = false,
+  shouldWatch = false,
 ): Promise<readonly string[]> {
-  const answer = await resolveUnlessMissing(connection.send('children', { path, watch }, `list ${path}`), null);
+  const request = connection.send('children', { path, watch: shouldWatch }, `list ${path}`);
+  const answer = await resolveUnlessMissing(request, null);
   return answer?.children ?? [];
 }
 

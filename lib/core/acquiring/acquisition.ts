@@ -39,7 +39,7 @@ export class Acquisition implements AcquireRequest {
   readonly slot: string;
   readonly #startedAt: number;
   #hasPassedTurn = false;
-  /** Recorded before `Turns.passTurn`, which deletes the known holder. */
+  /** Holder that was known before `Turns.passTurn`, which deletes the known holder. */
   #holderBeforePass: Holder | undefined;
 
   constructor(
@@ -58,11 +58,14 @@ export class Acquisition implements AcquireRequest {
     this.metadata = metadata;
   }
 
-  /** Passes the turn and the queue entry to the next caller, so that callers keep their order. */
+  /**
+   * Passes the turn and the queue entry to the next caller, so that callers keep their order. Returns `false` if no
+   * caller waits, or if the next one wants another request.
+   */
   passQueueEntry(): boolean {
     const { slot, options, owner } = this;
     const { turns } = this.parts;
-    if (!this.#hasPassedTurn && haveSameRequest(turns.nextOptions(slot), options)) {
+    if (!this.#hasPassedTurn && haveSameRequest(turns.getNextWaiterOptions(slot), options)) {
       this.#holderBeforePass = this.#knownHolder;
       turns.passTurn(slot, { owner });
       this.#hasPassedTurn = true;
@@ -129,10 +132,11 @@ export class Acquisition implements AcquireRequest {
         return this.#requestHold(handover.owner);
       }
       if (handover.isShared) return this.#deliverUnlessCancelled(handover, 'join');
-      const hold = holds.continueLease(handover, this.options);
+      const hold = holds.beginHandedOffHold(handover, this.options);
       return hold ? this.#deliverUnlessCancelled(hold, 'hand-off') : this.#requestHold(this.#newOwner());
     } finally {
-      // Ends the count that `Turns` began with the handover. A request of this caller is counted separately by now.
+      // Ends the count of the handover: `pendingWork` is the `pendingHandovers` of `Turns`. A request of this caller is
+      // counted separately by now.
       service.pendingWork.end();
     }
   }

@@ -10,7 +10,7 @@ import { Deadline } from '../time/deadline.js';
 import { slotOf } from '../turns/slot.js';
 import type { AcquisitionParts } from './acquisition.js';
 
-/** Returns the options with as large a claim as the former holder has, whatever claim they have themselves. */
+/** Returns `options` with the claim of the former holder in place of any claim of their own. */
 export function withClaimOf({ owner }: SignedLock, options: AdoptOptions): AcquireOptions {
   const { mode: _mode, limit: _limit, permits: _permits, ...otherOptions }: AcquireOptions = options;
   const share = shareOf(claimOfOwner(owner));
@@ -19,8 +19,8 @@ export function withClaimOf({ owner }: SignedLock, options: AdoptOptions): Acqui
 }
 
 /**
- * Adopts the lease of a ticket, and asks again if the backend does not answer. The hold has a turn beside those of other
- * callers, who may wait on the server for this very lease.
+ * Adopts the lease of a ticket, and asks again if the backend does not answer. The hold gets an extra turn, because
+ * callers that have the other turns may be waiting for this lease to end.
  */
 export async function adoptLease(
   ticket: SignedLock,
@@ -45,7 +45,7 @@ export async function adoptLease(
     if (!lease) throw new LockLostError(key, 'transferred');
     hold = holds.beginAdoptedHold(key, options, lease, earlierHandOffs + 1);
   } catch (error) {
-    turns.endSharedTurn(slot);
+    turns.endExemptTurn(slot);
     if (error === options.signal?.reason || (isLockError(error) && !isLockError(error, 'LOCK_BACKEND'))) throw error;
     throw observers.notifyFailure(key, 'adopt', isLockError(error) ? error.cause : error);
   } finally {

@@ -46,7 +46,7 @@ export class Locker {
   async adopt(ticketText: string, options: AdoptOptions = {}): Promise<LockHandle> {
     const { backend } = this.parts.service;
     const ticket = readTicket(ticketText, backend.name, this.keyPrefix);
-    if (this.serviceEnd.refusesCaller) throw new LockShutdownError(ticket.key);
+    if (this.serviceEnd.isCallerRefused) throw new LockShutdownError(ticket.key);
     const resolved = this.#resolveAndLimitWait(withClaimOf(ticket, options));
     resolved.signal?.throwIfAborted();
     const run = (): Promise<Hold> => runOutsideLocks(() => adoptLease(ticket, resolved, this.parts));
@@ -91,8 +91,8 @@ export class Locker {
   }
 
   #resolveAndLimitWait(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    const [resolved, waitMs] = [this.optionResolver.resolveForCall(options), this.serviceEnd.maxWaitMs];
-    return resolved.waitMs > waitMs ? { ...resolved, waitMs } : resolved;
+    const [resolved, maxWaitMs] = [this.optionResolver.resolveForCall(options), this.serviceEnd.maxWaitMs];
+    return resolved.waitMs > maxWaitMs ? { ...resolved, waitMs: maxWaitMs } : resolved;
   }
 
   #acquireHold(key: string, options: ResolvedOptions): Promise<Hold | KeyHeld> | Hold | KeyHeld {
@@ -101,7 +101,7 @@ export class Locker {
     const fullKey = this.keyPrefix + key;
     const reenteredHold = this.#tryReenter(fullKey, options);
     if (reenteredHold) return reenteredHold;
-    if (this.serviceEnd.refusesCaller) throw new LockShutdownError(fullKey);
+    if (this.serviceEnd.isCallerRefused) throw new LockShutdownError(fullKey);
     return this.#runTraced(new Acquisition(fullKey, options, this.parts));
   }
 

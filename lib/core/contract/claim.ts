@@ -11,6 +11,7 @@ export interface Claim {
 export type Share =
   { readonly mode: 'shared' } | { readonly mode: 'permits'; readonly permits: number; readonly limit: number };
 
+/** Number of permits of a key without a `limit`. An exclusive claim takes all of them, a shared claim takes one. */
 const ALL_PERMITS = 2 ** 31 - 1;
 
 export const EXCLUSIVE: Claim = { permits: ALL_PERMITS, limit: ALL_PERMITS };
@@ -38,7 +39,7 @@ export function ownerSuffixOf({ mode, limit, permits = 1 }: ClaimOptions): strin
   return mode === 'shared' ? '~s' : '';
 }
 
-/** Returns the claim that an owner's name encodes. A name without one is exclusive. */
+/** Returns the claim that an owner's name encodes. A name without a suffix stands for an exclusive claim. */
 export function claimOfOwner(owner: string): Claim {
   const match = SUFFIX_PATTERN.exec(owner);
   if (!match) return EXCLUSIVE;
@@ -58,12 +59,13 @@ export function fits(claim: Claim, before: Iterable<Claim>): boolean {
   return permitCount <= claim.limit;
 }
 
+/** Returns whether a caller with `heldClaim` needs no more of the key for `wantedClaim`. */
 export function covers(heldClaim: Claim, wantedClaim: Claim): boolean {
   if (heldClaim.permits === ALL_PERMITS) return true;
   return heldClaim.limit === wantedClaim.limit && heldClaim.permits >= wantedClaim.permits;
 }
 
-/** Returns `undefined` for an exclusive claim. */
+/** Returns the claim as a `Share`, or `undefined` for an exclusive claim. */
 export function shareOf({ permits, limit }: Claim): Share | undefined {
   if (permits === ALL_PERMITS) return undefined;
   return limit === ALL_PERMITS ? { mode: 'shared' } : { mode: 'permits', permits, limit };

@@ -7,7 +7,7 @@ export interface BackendHealth {
   readonly nodes?: readonly NodeHealth[];
 }
 
-/** Last known health of a backend, which costs no request, and notice of its changes. See `ReportedHealth`. */
+/** Source of a backend's last known health and of its changes. A reading costs no request. See `ReportedHealth`. */
 export interface HealthSource {
   readonly current: BackendHealth;
   /**

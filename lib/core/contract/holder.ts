@@ -10,7 +10,8 @@ export interface HolderMetadata {
 /** Present holder of a key, as far as the backend knows. */
 export interface Holder extends HolderMetadata {
   /**
-   * Time at which the holder got the key or began to wait, by the server's clock, or by its own if the server has none.
+   * Time at which the holder got the key or began to wait, by the server's clock. If the server stores no time, it is
+   * by the clock of the holder's process.
    */
   readonly since?: Date;
 }

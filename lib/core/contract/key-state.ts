@@ -1,7 +1,7 @@
 import type { Share } from './claim.js';
 import type { Holder } from './holder.js';
 
-/** Owner that waits for a key, as far as the server knows. Several callers of one process may wait by one owner. */
+/** Owner that waits for a key, as far as the server knows. Several callers of one process may share such an owner. */
 export interface KeyWaiter extends Partial<Holder> {
   readonly owner: string;
   /** Part of the key that the owner wants. `LockService.look` adds it. Absent: all of the key. */
@@ -11,8 +11,8 @@ export interface KeyWaiter extends Partial<Holder> {
 /** Owner that has a key, as far as the server knows. */
 export interface KeyHolder extends KeyWaiter {
   /**
-   * Fencing token. A store returns the lease's, and `LockService.look` returns that of the lease's first caller; each
-   * hand-off adds one. Absent where the server does not store it.
+   * Fencing token. A store returns the token of the lease. `LockService.look` returns the token of the lease's first
+   * caller, to which each hand-off adds one. Absent where the server does not store it.
    */
   readonly fencingToken?: bigint;
   /** Milliseconds until the lease ends. Absent where it ends with a session or a connection. */

@@ -24,8 +24,8 @@ export interface StoreTraits {
   readonly keepsOrder?: boolean;
   /**
    * Event that ends the leases of a crashed holder. `ttl`: each lease ends with its own TTL. `session`: all leases end
-   * with the session of the process, and the core releases a single lease that is not renewed. `connection`: as
-   * `session`, which ends at once with the connection.
+   * with the session of the process, and the core releases a single lease that is not renewed. `connection`: like
+   * `session`, but the session ends at once with the connection.
    * @default 'ttl'
    */
   readonly endsWith?: 'ttl' | 'session' | 'connection';
@@ -75,7 +75,7 @@ export interface LeaseStore {
     metadata: HolderMetadata,
     caller?: Caller,
   ): Promise<LeaseAttempt>;
-  /** Resolves to whether `owner` still has the key, and has it for another `ttlMs`. Never grants the key anew. */
+  /** Extends the lease of `owner` to another `ttlMs`. Resolves to whether `owner` still had it. Never grants anew. */
   renew(key: string, owner: string, ttlMs: number): Promise<boolean>;
   /**
    * Grants the key to the owner of `adopted` if the owner of `transferred` has it, and ends that lease, in one atomic
@@ -188,7 +188,7 @@ export interface RefusedLease {
   readonly holder?: Holder;
   /**
    * The reason why the store could not ask its server yet for a watched owner, such as a pool with no free connection.
-   * The store asks and wakes the caller as soon as it can. At the caller's deadline this becomes the error.
+   * The store asks and wakes the caller as soon as it can. At the deadline `obstacle` becomes the error or its cause.
    */
   readonly obstacle?: Error;
   /** Whether the owner is in the store's queue without a `watch`, and therefore has to be released. */

@@ -40,19 +40,19 @@ export class Observers {
     return stream;
   }
 
-  /** Also ends each stream that is created later. */
+  /** Ends all streams, and each stream that is created later. */
   endStreams(): void {
     this.#haveStreamsEnded = true;
     for (const stream of this.#streams) stream.end();
   }
 
   /** @param operation verb for the message `could not acquire "key"` */
-  createFailure(key: string, operation: string, cause: unknown): LockError {
+  toLockError(key: string, operation: string, cause: unknown): LockError {
     return isLockError(cause) ? cause : new LockBackendError(key, { backend: this.backendName, operation, cause });
   }
 
   notifyFailure(key: string, operation: string, cause: unknown): LockError {
-    const error = this.createFailure(key, operation, cause);
+    const error = this.toLockError(key, operation, cause);
     this.notify('backendFailed', () => ({ key, operation, error }));
     return error;
   }
@@ -86,7 +86,7 @@ export function emitWarningOf(occurrence: string, error: unknown): void {
   process.emitWarning(`${occurrence}: ${textOf(error)}`);
 }
 
-/** `String` throws for an object without a prototype. */
+/** Returns the text of any value. `String` alone throws for an object without a prototype. */
 function textOf(error: unknown): string {
   try {
     return String(error);

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { sharedState } from '../kit/shared-state.js';
 import type { Hold } from './hold.js';
 
-/** A caller's result of its acquisition. Re-entrant acquisitions share a hold, and each has its own handle. */
+/** Part of a `LockHandle` that the call tree reads. Re-entries share a hold, and each has its own handle. */
 interface Handle {
   readonly state: string;
 }
@@ -15,14 +15,15 @@ interface TreeEntry {
 
 const entryStorage = sharedState('call-tree', () => new AsyncLocalStorage<TreeEntry | undefined>());
 
-/** Runs `work` so that every call that `work` awaits or starts may re-enter the key. */
+/** Runs `work` so that every call that `work` awaits or starts may re-enter the key of `hold`. */
 export function runInsideLock<T>(hold: Hold, handle: Handle, work: () => T): T {
   return entryStorage.run({ hold, handle, outer: findOuterEntry(hold) }, work);
 }
 
 /**
- * Skips and unlinks entries whose locks have ended, and released entries of the same hold. A task that starts itself
- * again inside its lock would otherwise keep all its former locks in memory.
+ * Returns the entry around a new entry of `hold`. Skips entries of ended holds, and the innermost entries of `hold`
+ * that are released. A task that starts itself again inside its lock would otherwise keep all its former locks in
+ * memory.
  */
 function findOuterEntry(hold: Hold): TreeEntry | undefined {
   let outer = entryStorage.getStore();

@@ -8,7 +8,7 @@ import type { ServiceContext } from './service-context.js';
 export function followHealth({ backend, observers }: ServiceContext, holds: Iterable<Hold>): (() => void) | undefined {
   let lastStatus: BackendHealth['status'] | undefined;
   const handleChange = (health: BackendHealth): void => {
-    // A connection may drop and return without a change of the status.
+    // Observers are not notified of a connection that dropped and returned without a change of the status.
     if (health.status !== lastStatus || health.nodes) observers.notify('healthChanged', () => health);
     lastStatus = health.status;
     putInJeopardyOrRenew(holds, health);
@@ -18,7 +18,7 @@ export function followHealth({ backend, observers }: ServiceContext, holds: Iter
 
 function putInJeopardyOrRenew(holds: Iterable<Hold>, { status, detail }: BackendHealth): void {
   for (const { watchdog, options } of holds) {
-    // A hold without renewals sends no request whose answer could end the doubt.
+    // A hold without renewals stays out of jeopardy, because it sends no request that could end the jeopardy.
     if (!options.watchdog) continue;
     if (status === 'down') watchdog.putInJeopardy(new Error(detail ?? 'the connection is down'));
     else if (status === 'up') watchdog.renewNow();

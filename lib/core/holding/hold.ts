@@ -20,8 +20,8 @@ export interface HoldListener {
 }
 
 /**
- * Lock that callers of this process have by one lease: one caller with its re-entries, or several callers that share
- * the key. It ends when the last caller leaves, or with the lease.
+ * Use of one lease by callers of this process: by one caller with its re-entries, or by several callers that share the
+ * key. The hold ends when its last caller leaves, or with the lease.
  */
 export class Hold implements WatchdogListener {
   readonly acquiredAt: number;
@@ -39,11 +39,11 @@ export class Hold implements WatchdogListener {
     readonly key: string,
     readonly options: ResolvedOptions,
     readonly listener: HoldListener,
-    /** A hand-off passes it to the next hold together with the lease. */
+    /** Watchdog of the lease. A hand-off passes both to the next hold. */
     readonly watchdog: Watchdog,
-    /** Number of hand-offs and transfers before. */
+    /** Number of hand-offs and transfers that the lease had before this hold. */
     readonly handOffCount = 0,
-    /** Whether the hold began by the adoption of a lease, beside the turns of this process. */
+    /** Whether the hold began with the adoption of a transferred lease, on an extra turn: see `Turns.takeExtraTurn`. */
     readonly isAdopted = false,
   ) {
     const { clock } = listener.service;
@@ -106,8 +106,11 @@ export class Hold implements WatchdogListener {
     return !isInJeopardy && !lease.complete && !this.#hasSequencer;
   }
 
-  /** Prevents hand-offs of the lease, whose owner the sequencer names. */
-  writeSequencer(): string {
+  /**
+   * Returns the text of `LockHandle.sequencer`. The lease is then never handed off, because the sequencer names the
+   * lease's owner.
+   */
+  createSequencer(): string {
     const { key, fencingToken } = this;
     const { backend } = this.listener.service;
     if (!backend.store.isHeldBy) {

@@ -68,22 +68,22 @@ export class Holds {
   }
 
   beginHold(key: string, options: ResolvedOptions, lease: Lease): Hold {
-    const hold = new Hold(key, options, this.#listener, this.#watch(key, options, lease));
+    const hold = new Hold(key, options, this.#listener, this.#createWatchdog(key, options, lease));
     if (hold.isShared) {
       this.#joinableHolds.add(hold);
-      this.turns.shareTurn(hold.slot, (waiter) => this.#joinableHolds.tryJoin(hold, waiter), hold);
+      this.turns.shareTurn(hold.slot, (waiterOptions) => this.#joinableHolds.tryJoin(hold, waiterOptions), hold);
     }
     return this.#register(hold);
   }
 
-  /** Begins a hold that has a turn of its own by `takeExtraTurn`. Its lease is never handed off in this process. */
+  /** Begins a hold with an adopted lease, on the turn of `takeExtraTurn`. It is never handed off in this process. */
   beginAdoptedHold(key: string, options: ResolvedOptions, lease: Lease, handOffCount: number): Hold {
-    const watchdog = this.#watch(key, options, lease);
+    const watchdog = this.#createWatchdog(key, options, lease);
     return this.#register(new Hold(key, options, this.#listener, watchdog, handOffCount, true));
   }
 
-  /** Returns `undefined`, and releases the lease, if it is no longer trusted. */
-  continueLease(previous: Hold, options: ResolvedOptions): Hold | undefined {
+  /** Begins a hold with the lease of `previous`. Releases an untrusted lease instead, and returns `undefined`. */
+  beginHandedOffHold(previous: Hold, options: ResolvedOptions): Hold | undefined {
     const { key, watchdog, handOffCount } = previous;
     if (watchdog.isTrusted) return this.#register(new Hold(key, options, this.#listener, watchdog, handOffCount + 1));
     void this.#releases.release(previous);
@@ -98,11 +98,11 @@ export class Holds {
   readonly release = (hold: Hold): Promise<void> => {
     if (!hold.leave())
       return hold.hasEnded && this.#abandonedHolds.has(hold) ? this.#endAbandoned(hold) : RESOLVED_PROMISE;
-    this.#unregisterReleased(hold);
+    this.#unregisterAndNotifyReleased(hold);
     return this.#handOffOrRelease(hold);
   };
 
-  /** Does not notify observers, because the caller never got the hold. Never rejects. */
+  /** Has a caller leave a hold that it never got, without a `released` event. Never rejects. */
   releaseUndelivered(hold: Hold): Promise<void> {
     if (!hold.leave()) return RESOLVED_PROMISE;
     this.#unregister(hold);
@@ -113,14 +113,17 @@ export class Holds {
     for (const { watchdog } of this) if (watchdog.lease.owner === owner) watchdog.revoke();
   }
 
-  /** Resolves when the leases of all holds that are not spared are released. */
+  /**
+   * Ends all holds but the spared ones as lost, with the reason `shutdown`. Resolves when the service has no pending
+   * request or hand-off.
+   */
   async endAll(isSpared: (key: string) => boolean): Promise<void> {
     for (const hold of this) {
       if (isSpared(hold.key)) continue;
       hold.onLost('shutdown');
       if (this.#abandonedHolds.has(hold)) void this.#endAbandoned(hold);
     }
-    await this.service.pendingWork.untilIdle();
+    await this.service.pendingWork.waitUntilIdle();
   }
 
   endLeaseWatch(): void {
@@ -133,8 +136,8 @@ export class Holds {
   }
 
   /**
-   * Ends holds whose work still runs. Their keys become free when the work ends, or with the TTL. Returns the
-   * milliseconds until the TTL has freed all of them.
+   * Ends the holds that began at `latestStart` or earlier as lost, while their work still runs. Their keys become free
+   * when the work ends, or with the TTL. Returns the milliseconds until the TTL has freed all these keys.
    */
   abandonAll(latestStart = Infinity): number {
     let leftMs = 0;
@@ -148,13 +151,13 @@ export class Holds {
 
   async #transfer(hold: Hold, withinMs: number): Promise<void> {
     if (!hold.leave()) throw hold.lossError();
-    this.#unregisterReleased(hold);
+    this.#unregisterAndNotifyReleased(hold);
     await runOutsideLocks(() => this.#releases.keepForAdoption(hold, withinMs, () => this.#endTurn(hold)));
   }
 
-  #watch(key: string, options: ResolvedOptions, lease: Lease): Watchdog {
-    const isWatchedAfterRenewal = this.#leaseWatch?.needsEarlyRenewal === true && slotOf(key, options) === key;
-    return new Watchdog(lease, options.watchdog, this.service.clock, this.#timerWheel, isWatchedAfterRenewal);
+  #createWatchdog(key: string, options: ResolvedOptions, lease: Lease): Watchdog {
+    const isWatchedOnlyAfterRenewal = this.#leaseWatch?.needsEarlyRenewal === true && slotOf(key, options) === key;
+    return new Watchdog(lease, options.watchdog, this.service.clock, this.#timerWheel, isWatchedOnlyAfterRenewal);
   }
 
   #register(hold: Hold): Hold {
@@ -165,7 +168,7 @@ export class Holds {
     return hold;
   }
 
-  #unregisterReleased(hold: Hold): void {
+  #unregisterAndNotifyReleased(hold: Hold): void {
     const { clock, observers } = this.service;
     this.#unregister(hold);
     observers.notify('released', () => ({
@@ -177,7 +180,7 @@ export class Holds {
   }
 
   #unregister(hold: Hold): void {
-    // An adopted hold that was lost while the event loop was blocked may have been replaced.
+    // After the unnoticed loss of an adopted hold, as in a blocked event loop, another hold may have the same id.
     if (this.#byId.get(hold.id) === hold) this.#byId.delete(hold.id);
     if (hold.isShared) this.#joinableHolds.remove(hold);
   }
@@ -191,7 +194,7 @@ export class Holds {
   #canHandOffToNext(hold: Hold): boolean {
     const { slot, options, watchdog, handOffCount } = hold;
     if (hold.isShared || hold.isAdopted) return false;
-    const next = this.turns.nextOptions(slot);
+    const next = this.turns.getNextWaiterOptions(slot);
     const areOptionsCompatible =
       haveSameRequest(next, options) && next?.watchdog === true && options.watchdog && options.minHoldMs === 0;
     if (!areOptionsCompatible || !hold.canBeHandedOff) return false;
@@ -217,7 +220,7 @@ export class Holds {
   }
 
   #endTurn({ isShared, isAdopted, slot }: Hold): void {
-    if (isShared || isAdopted) this.turns.endSharedTurn(slot);
+    if (isShared || isAdopted) this.turns.endExemptTurn(slot);
     else this.turns.endTurn(slot);
   }
 

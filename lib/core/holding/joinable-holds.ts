@@ -44,8 +44,8 @@ export class JoinableHolds {
 }
 
 /**
- * A hold keeps the options of its first caller, so that both callers must want the same request. The options of neither
- * may end the hold early, or keep the key closed.
+ * Returns whether a caller with `options` may join `hold`. The hold keeps the options of its first caller, and so both
+ * callers must want the same request. Neither caller's options may end the hold early, or keep the key closed.
  */
 function canJoin(hold: Hold, options: ResolvedOptions): boolean {
   const endsOnlyByRelease = ({ watchdog, maxHoldMs, minHoldMs }: ResolvedOptions): boolean =>

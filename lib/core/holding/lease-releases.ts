@@ -21,9 +21,9 @@ export class LeaseReleases {
    */
   release(hold: Hold, endTurn: () => void = doNothing, endsTurnOnSend = false): Promise<void> {
     this.#beginRequest();
-    const renewal = hold.watchdog.stop();
-    if (!renewal) return this.#sendRequest(hold, 0, endTurn, endsTurnOnSend);
-    return renewal.then(() => this.#sendRequest(hold, 0, endTurn, endsTurnOnSend));
+    const unansweredRenewal = hold.watchdog.stop();
+    if (!unansweredRenewal) return this.#sendRequest(hold, 0, endTurn, endsTurnOnSend);
+    return unansweredRenewal.then(() => this.#sendRequest(hold, 0, endTurn, endsTurnOnSend));
   }
 
   /**
@@ -54,8 +54,8 @@ export class LeaseReleases {
   }
 
   /**
-   * Keeps the key closed for `ms`, until another process adopts the lease. @throws LockLostError; LockBackendError, and
-   * then the key is released
+   * Has the server keep the key closed until a process adopts the lease, at most for `ms`. Releases the lease after a
+   * failure. @throws LockLostError; LockBackendError
    */
   async keepForAdoption(hold: Hold, ms: number, endTurn: () => void): Promise<void> {
     const { key, watchdog } = hold;

@@ -5,12 +5,12 @@ import { toTracedHold, type TracedHold, wrapInTracers } from '../events/lock-tra
 import { withKeepAlive } from '../kit/keep-alive.js';
 import type { Hold } from './hold.js';
 import { currentEntry, currentHandles, runInsideLock } from './call-tree.js';
-import { writeTicket } from './ticket.js';
+import { createTicket } from './ticket.js';
 
 /** Lock of one caller, from the acquisition to the release. Made by `LockService` only. */
 export class LockHandle implements AsyncDisposable {
   #isReleased = false;
-  /** Absent at a re-entry, for leaders, and without tracers. */
+  /** Hold as tracers see it, or `undefined` for a re-entry, for a leader, and without tracers. */
   readonly #tracedHold: TracedHold | undefined;
 
   /** @internal */
@@ -53,9 +53,9 @@ export class LockHandle implements AsyncDisposable {
   }
 
   /**
-   * Whether the lock is held at this moment, exact even right after the event loop was blocked. Monotonic clocks stand
-   * still while a virtual machine is suspended, migrated or restored: until the next renewal only the fencing token
-   * protects then.
+   * Whether the lock is held at this moment, exact even right after the event loop was blocked. The monotonic clock of
+   * a virtual machine stands still while the machine is suspended, migrated or restored. After that, until the next
+   * renewal, only the fencing token protects.
    */
   get isHeld(): boolean {
     return !this.#isReleased && this.hold.isHeld;
@@ -83,11 +83,11 @@ export class LockHandle implements AsyncDisposable {
    */
   sequencer(): string {
     this.throwIfLost();
-    if (!this.#isReleased) return this.hold.writeSequencer();
+    if (!this.#isReleased) return this.hold.createSequencer();
     throw new LockConfigurationError('a lock that was released has no sequencer any more', 'sequencer', this.key);
   }
 
-  /** Object for the work from the backend, if it has one: with `strategy: 'row'`, see `rowManager`. */
+  /** Object that the backend provides for the work, or `undefined`. With `strategy: 'row'`, see `rowManager`. */
   get attachment(): unknown {
     return this.hold.watchdog.lease.attachment;
   }
@@ -129,26 +129,26 @@ export class LockHandle implements AsyncDisposable {
   release(): Promise<void> {
     if (this.#isReleased) return Promise.resolve();
     this.#isReleased = true;
-    const releasing = this.onRelease(this.hold);
+    const releasePromise = this.onRelease(this.hold);
     this.#notifyTracers();
-    return releasing;
+    return releasePromise;
   }
 
   /**
-   * Passes the lock to another process. The lock ends here at once, and its key stays closed for `withinMs` milliseconds,
-   * even if this process ends. Until then the first call of `LockService.adopt` with the returned ticket has the lock, in
-   * any process. A ticket is a right: keep it as a password.
+   * Passes the lock to another process. The lock ends here at once, and its key stays closed for `withinMs`
+   * milliseconds, even if this process ends. Within that time the first call of `LockService.adopt` with the returned
+   * ticket gets the lock, in any process. Keep the ticket as secret as a password.
    * @throws LockLostError; LockConfigurationError for a shared lock, inside a re-entry, and with a backend that cannot
    * pass on its locks; LockBackendError the backend does not answer, and the key is released
    */
   async transfer({ withinMs }: { readonly withinMs: number }): Promise<string> {
     const { hold } = this;
     this.assertHeld();
-    const ticket = writeTicket(hold, withinMs);
+    const ticket = createTicket(hold, withinMs);
     this.#isReleased = true;
-    const passing = hold.listener.onTransfer(hold, withinMs);
+    const transferPromise = hold.listener.onTransfer(hold, withinMs);
     this.#notifyTracers();
-    await passing;
+    await transferPromise;
     return ticket;
   }
 

@@ -18,7 +18,10 @@ const NAME_LENGTH = 22;
 let identity: ProcessIdentity | undefined;
 let ownerCount = 0;
 
-/** The process' name in an owner is a hash of its public key, so that a reader can check who signed a sequencer. */
+/**
+ * Returns a new owner, from the name of this process and a counter. The name is a hash of the public key, so that a
+ * reader can check who signed a sequencer or a ticket.
+ */
 export function createOwner(): string {
   ownerCount += 1;
   return `${getIdentity().name}.${ownerCount.toString(36)}`;

@@ -19,7 +19,7 @@ export async function runUnderLock<T>(
     if (lock.needsCompletion) await lock.complete();
     return result;
   } finally {
-    const releasing = lock.release();
-    if (awaitRelease) await releasing;
+    const releasePromise = lock.release();
+    if (awaitRelease) await releasePromise;
   }
 }

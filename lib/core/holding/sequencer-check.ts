@@ -10,6 +10,7 @@ export async function checkSequencer(
 ): Promise<SequencerState> {
   const sequencer = readSequencer(text);
   const { key } = expected;
+  // A `key` that is no text, such as `undefined` from a missing parameter, must not pass as "any key".
   const isExpectedKey = typeof key === 'string' ? sequencer?.key === prefix + key : !('key' in expected);
   if (sequencer?.backend !== backend.name || !isExpectedKey || !backend.store.isHeldBy) return 'unknown';
   stopSignal.throwIfAborted();
@@ -17,6 +18,6 @@ export async function checkSequencer(
     const isHeldPromise = runOutsideLocks(async () => backend.store.isHeldBy?.(sequencer.key, sequencer.owner));
     return (await backend.noteOutcome(sequencer.key, clock, isHeldPromise)) === true ? 'valid' : 'stale';
   } catch (error) {
-    throw observers.createFailure(sequencer.key, 'check a sequencer of', error);
+    throw observers.toLockError(sequencer.key, 'check a sequencer of', error);
   }
 }

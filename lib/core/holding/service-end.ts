@@ -40,8 +40,8 @@ export class ServiceEnd {
     this.#graceEndPromise = new Promise((resolve) => (this.#resolveGraceEnd = resolve));
   }
 
-  /** While the service drains, only a caller that has a lock may take others. */
-  get refusesCaller(): boolean {
+  /** Whether the present caller gets no lock. While the service drains, only a caller with a lock may take others. */
+  get isCallerRefused(): boolean {
     return this.stopController.signal.aborted || (this.#isDraining && !currentLocks().some((lock) => lock.isHeld));
   }
 
@@ -73,7 +73,7 @@ export class ServiceEnd {
     this.#isDraining = true;
     void this.parts.leaderships.end();
     if (turns.isBusy && graceMs > 0) {
-      await isFulfilledWithin(service.clock, graceMs, Promise.race([turns.untilIdle(), this.#graceEndPromise]));
+      await isFulfilledWithin(service.clock, graceMs, Promise.race([turns.waitUntilIdle(), this.#graceEndPromise]));
     }
     return !turns.isBusy;
   }
@@ -105,7 +105,7 @@ export class ServiceEnd {
     this.parts.stopFollowingHealth?.();
     this.parts.holds.endLeaseWatch();
     // The backend is closed after the work, because the end of a session would free the keys that the work needs.
-    isFulfilledWithin(clock, leftMs, this.parts.turns.untilIdle())
+    isFulfilledWithin(clock, leftMs, this.parts.turns.waitUntilIdle())
       .then(() => backend.close())
       .catch(() => undefined);
     observers.endStreams();
@@ -121,6 +121,7 @@ export class ServiceEnd {
       this.parts.holds.endAll((key) => this.parts.leaderships.haveLock(key)),
     );
     await leadershipsEnd;
+    // A leader whose work goes on after its grace time keeps its key.
     if (this.parts.leaderships.haveLock()) return this.#abandonHoldsAndClose(withinMs);
     this.parts.stopFollowingHealth?.();
     this.parts.holds.endLeaseWatch();

@@ -1,7 +1,7 @@
 import { assertKey } from '../contract/key.js';
 import { isSignedBy, type Signature, signText } from './process-identity.js';
 
-/** One acquisition of a key, in a text for other processes that its process has signed. */
+/** Acquisition of a key that a signed text names for other processes. The acquiring process has signed the text. */
 export interface SignedLock {
   /** Name of the backend. */
   readonly backend: string;
@@ -11,7 +11,10 @@ export interface SignedLock {
   readonly owner: string;
 }
 
-/** Start of a text. It is signed as well, so that no text can pass for one of another kind. */
+/**
+ * Start of a signed text: `lock1` for a sequencer, `ticket1` for a ticket. The start is signed as well, so that no text
+ * can pass for one of another kind.
+ */
 export type SignedKind = 'lock1' | 'ticket1';
 
 /** 34,000 characters hold the longest key with each of its characters escaped. */

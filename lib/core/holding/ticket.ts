@@ -8,14 +8,14 @@ import type { Hold } from './hold.js';
 import { readSignedLock, type SignedLock, signLock } from './signed-lock.js';
 
 /** Returns the text by which another process can adopt the lease of `hold`. @throws LockConfigurationError */
-export function writeTicket(hold: Hold, withinMs: number): string {
+export function createTicket(hold: Hold, withinMs: number): string {
   const { key, fencingToken, handOffCount, watchdog, listener } = hold;
   const { backend } = listener.service;
   assertCanAdopt(backend.store, key);
   assertAdoptionTime(withinMs, backend.store);
-  const obstacle = obstacleTo(hold);
-  if (obstacle !== undefined)
-    throw new LockConfigurationError(`this lock cannot be transferred: ${obstacle}`, 'transfer', key);
+  const refusalReason = explainTransferRefusal(hold);
+  if (refusalReason !== undefined)
+    throw new LockConfigurationError(`this lock cannot be transferred: ${refusalReason}`, 'transfer', key);
   if (handOffCount >= MAX_TRANSFERS)
     throw new LockConfigurationError(`the lease was transferred too often: ${handOffCount} times`, 'transfer', key);
   return signLock('ticket1', { backend: backend.name, key, fencingToken, owner: watchdog.lease.owner });
@@ -33,7 +33,7 @@ export function readTicket(text: unknown, backendName: string, keyPrefix: string
   return ticket;
 }
 
-function obstacleTo(hold: Hold): string | undefined {
+function explainTransferRefusal(hold: Hold): string | undefined {
   if (hold.isShared) return 'callers of a process may share the lease of a shared lock';
   if (hold.options.minHoldMs > 0) return 'minHoldMs keeps its key closed here, and a transfer would open it early';
   return hold.isReentered ? 'an outer call of this call tree has it, too: transfer it there' : undefined;

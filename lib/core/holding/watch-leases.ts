@@ -9,11 +9,12 @@ interface HoldsById extends Iterable<Hold> {
 }
 
 /**
- * Limits renewals after hints that proved no loss. A server that forgets watched keys for lack of space would otherwise
- * cause endless renewals.
+ * Limits renewals after reports of the store that proved no loss. A server that forgets watched keys for lack of space
+ * would otherwise cause endless renewals.
  */
 const MAX_RENEWALS_PER_SECOND = 20;
 
+/** Revokes or renews holds when the store reports that they may be lost. Returns `undefined` if the store cannot. */
 export function watchLeases({ backend, clock }: ServiceContext, holds: HoldsById): LeaseWatch | undefined {
   const mayRenew = createRateLimit(clock, MAX_RENEWALS_PER_SECOND);
   return backend.store.watchLeases?.((key) =>

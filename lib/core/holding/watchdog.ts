@@ -30,7 +30,7 @@ export class Watchdog {
   #trustedUntil: number;
   #trustedFrom: number;
   #state: 'held' | 'jeopardy' | 'over' = 'held';
-  /** `undefined`: no renewal is unanswered. */
+  /** Time at which the unanswered renewal was sent, or `undefined` if there is none. */
   #renewalSentAt: number | undefined;
   #onRenewalEnd: (() => void) | undefined;
   /** Whether to renew again after the unanswered renewal, which was sent before the latest demand for a renewal. */
@@ -46,7 +46,7 @@ export class Watchdog {
     private readonly clock: Clock,
     timerWheel: TimerWheel,
     /** Whether the store watches the lease only after its first renewal. */
-    isWatchedAfterRenewal = false,
+    isWatchedOnlyAfterRenewal = false,
   ) {
     this.grantedAt = clock.now();
     this.#timer = new WheelTimer(timerWheel, () => this.#onTimer());
@@ -58,13 +58,13 @@ export class Watchdog {
       this.#revocationListener = new AbortListener(revoked, () => this.#endAsLost('revoked'));
     // With a short TTL the usual renewal is early enough.
     const isUsualRenewalLate = this.#trustedFrom + this.#trustedMs / 3 > this.grantedAt + 2 * FIRST_RENEWAL_MS;
-    if (shouldRenew && isWatchedAfterRenewal && isUsualRenewalLate)
+    if (shouldRenew && isWatchedOnlyAfterRenewal && isUsualRenewalLate)
       this.#timer.setAtOrAfter(this.grantedAt + FIRST_RENEWAL_MS, FIRST_RENEWAL_MS);
     else if (shouldRenew) this.#scheduleRenewal();
     else this.#scheduleEndOfTrust();
   }
 
-  /** Exact even right after the event loop was blocked, because it reads the clock. */
+  /** Whether the lease is trusted, exact even right after the event loop was blocked: each call reads the clock. */
   get isTrusted(): boolean {
     return this.#state !== 'over' && this.lease.revoked?.aborted !== true && this.clock.now() < this.#trustedUntil;
   }
@@ -109,7 +109,10 @@ export class Watchdog {
     this.#endAsLost('revoked');
   }
 
-  /** Returns a promise if a renewal is unanswered. It resolves after the answer, at the latest at the end of trust. */
+  /**
+   * Stops the renewals and all calls of the listener. Returns a promise if a renewal is unanswered. The promise
+   * resolves after the answer, at the latest at the end of trust.
+   */
   stop(): Promise<void> | undefined {
     this.#endWatch();
     if (this.#renewalSentAt === undefined) return undefined;
@@ -176,7 +179,7 @@ export class Watchdog {
     else if (this.shouldRenew) this.putInJeopardy(new Error('the renewal is late'));
   }
 
-  /** Sets an exact timer. Only a lease in jeopardy needs it, and one that is not renewed. */
+  /** Sets an exact timer for the end of trust. Only a lease in jeopardy or without renewals needs one. */
   #scheduleEndOfTrust(): void {
     this.#endOfTrustTimer?.cancel();
     const onEnd = (): void =>

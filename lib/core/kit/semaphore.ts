@@ -58,11 +58,11 @@ export class Semaphore {
         const { clock, remainingMs } = deadline();
         return clock.schedule(remainingMs, onTimer);
       };
-      const end = (isIn: boolean): void => {
+      const end = (hasEntered: boolean): void => {
         timer.cancel();
         listener?.end();
         waiters.delete(enter);
-        resolve(isIn);
+        resolve(hasEntered);
       };
       const onTimer = (): void => {
         if (deadline().passed) end(false);

@@ -1,3 +1,4 @@
+/** Counts tasks under way, so that a caller can wait until none is left. */
 export class WaitGroup {
   #taskCount = 0;
   #idleListeners: (() => void)[] = [];
@@ -12,7 +13,7 @@ export class WaitGroup {
     for (const resolve of this.#idleListeners.splice(0)) resolve();
   }
 
-  async untilIdle(): Promise<void> {
+  async waitUntilIdle(): Promise<void> {
     while (this.#taskCount > 0) await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
   }
 }

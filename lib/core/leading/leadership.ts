@@ -58,7 +58,7 @@ export class Leadership implements AsyncDisposable {
   }
 
   /**
-   * Resolves to the leader, by one reading of the backend, or without one if it is this process. `undefined`: no
+   * Resolves to the leader, or to `undefined` if no process leads. Reads the backend once, or not at all if this
    * process leads.
    * @throws LockConfigurationError the backend cannot tell; LockBackendError the backend does not answer
    */
@@ -67,9 +67,9 @@ export class Leadership implements AsyncDisposable {
   }
 
   /**
-   * Yields the present leader, and each new one; `undefined`: none is known. A change in this process is yielded at
-   * once, any other after a reading, each third of the TTL. A slow reader misses some changes, but never the last. The
-   * stream ends with the signal, the reader's `break`, or the candidacy.
+   * Yields the present leader, and each new one, or `undefined` while none is known. A change in this process is
+   * yielded at once. Any other change is found by a reading every third of the TTL. A slow reader misses some changes,
+   * but never the last. The stream ends with the signal, the reader's `break`, or the candidacy.
    * @throws LockConfigurationError the backend cannot tell
    */
   changes({ signal }: { readonly signal?: AbortSignal } = {}): AsyncIterableIterator<Holder | undefined> {
@@ -140,7 +140,7 @@ export class Leadership implements AsyncDisposable {
       term = await this.#waitForElection();
     } catch (error) {
       if (isLockError(error, 'LOCK_SHUTDOWN')) this.#closeController.abort();
-      return this.#pauses.afterOutage();
+      return this.#pauses.pauseMsAfterOutage();
     }
     if (this.#closeController.signal.aborted) return term.release().then(() => 0);
     const termEnd = this.#serveTerm(term);
@@ -176,7 +176,7 @@ export class Leadership implements AsyncDisposable {
     this.#changes.noteChange();
     const errorProperty = error === undefined ? {} : { error };
     observers.notify('termEnded', () => ({ key, fencingToken, ledMs, reason, ...errorProperty }));
-    return reason === 'failed' ? this.#pauses.afterFailure(ledMs) : this.#pauses.afterTerm(ledMs);
+    return reason === 'failed' ? this.#pauses.pauseMsAfterFailure(ledMs) : this.#pauses.pauseMsAfterTerm(ledMs);
   }
 
   /** Never rejects. */

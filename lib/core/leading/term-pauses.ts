@@ -17,19 +17,19 @@ export class TermPauses {
     this.#spacingMs = Math.min(MAX_SPACING_MS, ttlMs / 3);
   }
 
-  afterTerm(ledMs: number): number {
+  pauseMsAfterTerm(ledMs: number): number {
     this.#failureCount = 0;
     return Math.max(0, this.#spacingMs - ledMs);
   }
 
-  afterFailure(ledMs: number): number {
+  pauseMsAfterFailure(ledMs: number): number {
     if (ledMs >= MAX_BACKOFF_MS) this.#failureCount = 0;
     const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** this.#failureCount, MAX_BACKOFF_MS);
     this.#failureCount += 1;
     return addJitter(backoffMs);
   }
 
-  afterOutage(): number {
+  pauseMsAfterOutage(): number {
     return addJitter(this.#spacingMs);
   }
 }

@@ -30,7 +30,7 @@ export class Term extends LockHandle {
     return this.isHeld && !this.#endController.signal.aborted;
   }
 
-  /** The lock stays held until the work has ended. */
+  /** Aborts the signal of the work. The lock stays held until the work has ended. */
   end(reason: 'resigned' | 'shutdown'): void {
     this.#endController.abort(new LockLostError(this.#fullKey, reason));
   }

@@ -3,10 +3,10 @@ import type { LeaseStore } from '../contract/lease-store.js';
 import { type Linked, LinkedQueue } from '../time/linked-queue.js';
 import { NotSentError } from '../contract/errors.js';
 import { hasSessions } from './lease.js';
-import type { CleanUp, OwnedKey } from './owned-key.js';
+import type { ReleaseInBackground, OwnedKey } from './owned-key.js';
 import { pause } from '../time/timers.js';
 
-/** Limit for a restart of the server, which may leave thousands of releases to do. */
+/** Maximum number of releases under way. A restart of the server may leave thousands of releases to repeat. */
 const MAX_CONCURRENT_RELEASES = 50;
 const FIRST_RETRY_MS = 20;
 const MAX_RETRY_MS = 1_000;
@@ -18,7 +18,7 @@ class UnconfirmedRelease implements Linked<UnconfirmedRelease> {
 
   constructor(
     readonly ownedKey: OwnedKey,
-    /** `Infinity`: the session keeps the lease. */
+    /** Time from which no release is needed. `Infinity`: only the end of the session frees the key. */
     readonly leaseEndsAt: number,
   ) {}
 }
@@ -29,12 +29,12 @@ export class CleanUps {
   readonly #unconfirmedReleases = new WaitGroup();
   readonly #closeController = new AbortController();
   #workerCount = 0;
-  /** Whether the store failed after the close, which ends all attempts. */
+  /** Whether an attempt has failed after `close`, so that no further attempt is made. */
   #hasGivenUp = false;
 
   constructor(private readonly store: Pick<LeaseStore, 'release' | 'traits'>) {}
 
-  readonly add: CleanUp = (ownedKey, lastAttempt) => {
+  readonly add: ReleaseInBackground = (ownedKey, lastAttempt) => {
     this.#unconfirmedReleases.begin();
     const enqueue = (): void => {
       this.#releaseQueue.push(new UnconfirmedRelease(ownedKey, this.#leaseEndOf(ownedKey)));
@@ -49,7 +49,7 @@ export class CleanUps {
   /** Tries each release once more. Resolves when all are confirmed, or when one has failed. */
   async close(): Promise<void> {
     this.#closeController.abort();
-    await this.#unconfirmedReleases.untilIdle();
+    await this.#unconfirmedReleases.waitUntilIdle();
   }
 
   async #runWorker(): Promise<void> {

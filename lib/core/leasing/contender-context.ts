@@ -3,7 +3,7 @@ import { NotSentError } from '../contract/errors.js';
 import type { GrantedLease, LeaseStore } from '../contract/lease-store.js';
 import { type Lease, StoreLease } from './lease.js';
 import type { LeaseTimes } from './lease-times.js';
-import type { CleanUp } from './owned-key.js';
+import type { ReleaseInBackground } from './owned-key.js';
 import type { ObservedHealth } from './observed-health.js';
 import type { PendingAcquisition } from './pending-acquisition.js';
 
@@ -21,12 +21,12 @@ export interface PollingOptions {
   random?: () => number;
 }
 
-/** Limit of `pollMs` where the pause grows with the number of this process's waiters. */
+/** Maximum pause between polls, where the pause grows with the number of waiters of this process. */
 const MAX_CROWDED_POLL_MS = 5_000;
 
 const systemRandom = (): number => randomInt(2 ** 32) / 2 ** 32;
 
-/** State that the contenders of a store share: callers whose first request was not answered with a lease. */
+/** State that all contenders of a store share. A `Contender` continues an acquisition that got no lease at once. */
 export class ContenderContext {
   readonly contenders = new Set<{ cancel(reason: unknown): void }>();
   readonly patienceMs: number;
@@ -35,7 +35,7 @@ export class ContenderContext {
 
   constructor(
     readonly store: LeaseStore,
-    readonly cleanUp: CleanUp,
+    readonly releaseInBackground: ReleaseInBackground,
     readonly observedHealth: ObservedHealth,
     { pollMs = store.watch ? 30_000 : 50, patienceMs = 2_000, random = systemRandom }: PollingOptions,
   ) {
@@ -45,10 +45,11 @@ export class ContenderContext {
   }
 
   get pollMs(): number {
-    const crowdedMs = this.contenders.size * (this.store.traits?.pollMsPerWaiter ?? 0);
-    return Math.max(this.#minPollMs, Math.min(MAX_CROWDED_POLL_MS, crowdedMs));
+    const pollMsForWaiterCount = this.contenders.size * (this.store.traits?.pollMsPerWaiter ?? 0);
+    return Math.max(this.#minPollMs, Math.min(MAX_CROWDED_POLL_MS, pollMsForWaiterCount));
   }
 
+  /** Ignores requests that the store did not send because the caller had given up: the server did not fail. */
   noteFailure(error: unknown, acquisition: PendingAcquisition): void {
     if (!(acquisition.hasContenderEnded && error instanceof NotSentError))
       this.observedHealth.noteFailure(error, 'acquire', acquisition);

@@ -7,7 +7,7 @@ import type { Lease } from './lease.js';
 import { scheduleReplyTimeout } from '../time/reply-timeout.js';
 import { assertLockDelay } from '../options/option-resolver.js';
 import type { PendingAcquisition } from './pending-acquisition.js';
-import { AFTER_EXPIRY_MS } from './wake-ups.js';
+import { DELAY_AFTER_EXPIRY_MS } from './wake-ups.js';
 
 /** Time within which a healthy store answers. A longer silence is handled as a possible failure. */
 export const SILENCE_MS = 100;
@@ -16,6 +16,7 @@ const MAX_RETRY_MS = 500;
 
 const doNothing = (): void => undefined;
 
+/** Continues an acquisition that got no lease at once: polls, repeats failed requests, and cleans up at the end. */
 export class Contender {
   /** Whether the server may keep a lease or a queue entry for the owner. */
   #mayNeedCleanUp: boolean;
@@ -62,13 +63,13 @@ export class Contender {
       acquisition.unwatch?.();
       this.#abortListener?.end();
       const needsCleanUp = !lease && this.#mayNeedCleanUp;
-      if (needsCleanUp && !this.#tryPassQueueEntry()) this.#cleanUp();
+      if (needsCleanUp && !this.#tryPassQueueEntry()) this.#releaseInBackground();
     }
   }
 
-  #cleanUp(): void {
+  #releaseInBackground(): void {
     const { key, owner, ttlMs, clock } = this.acquisition;
-    this.context.cleanUp({ key, owner, ttlMs, clock }, this.#lastAttempt);
+    this.context.releaseInBackground({ key, owner, ttlMs, clock }, this.#lastAttempt);
   }
 
   #startListening(): void {
@@ -76,8 +77,8 @@ export class Contender {
     const { signal } = acquisition.request;
     acquisition.onWake = () => this.#endPause();
     if (signal?.aborted === true) this.cancel(signal.reason);
-    // An acquisition that was sent before becomes the last attempt even after an abort, because the clean-up has to
-    // come after it.
+    // If a request was sent before, a cancellation throws only in `#attempt`, which records the request that the
+    // clean-up has to wait for.
     if (!acquisition.answer) {
       this.#throwIfCancelled();
       acquisition.watchForWakeUp(this.context.store);
@@ -98,10 +99,13 @@ export class Contender {
     if (this.#cancellation) throw this.#cancellation.reason;
   }
 
-  /** Waits for one polling interval of other processes, so that each of them can ask first. */
+  /**
+   * Waits for the longest polling interval, but at most half of the remaining time, so that other processes can ask
+   * first.
+   */
   async #waitForOtherProcesses(): Promise<void> {
     await this.#pauseFor(
-      Math.min(this.context.pollMs * 1.5 + AFTER_EXPIRY_MS, this.acquisition.deadline.remainingMs / 2),
+      Math.min(this.context.pollMs * 1.5 + DELAY_AFTER_EXPIRY_MS, this.acquisition.deadline.remainingMs / 2),
     );
     this.#throwIfCancelled();
   }
@@ -109,11 +113,11 @@ export class Contender {
   async #attemptAfter(delayMs: number): Promise<Lease | null | number> {
     await this.#pauseFor(delayMs);
     this.#throwIfCancelled();
-    return this.acquisition.deadline.passed ? this.#resultAtDeadline() : this.#attempt();
+    return this.acquisition.deadline.passed ? this.#getResultAtDeadline() : this.#attempt();
   }
 
   /** @throws the latest failure of the backend, if there is one */
-  #resultAtDeadline(): null {
+  #getResultAtDeadline(): null {
     if (this.#failureStreak) throw this.#failureStreak.error;
     if (this.#obstacle) throw this.#obstacle;
     return null;
@@ -127,6 +131,7 @@ export class Contender {
     this.#mayNeedCleanUp = true;
     this.#isRequestPending = true;
     const answer = pendingAnswer ?? this.#send();
+    // If the last attempt proves unsent, the clean-up is skipped, unless an earlier request needs it.
     this.#lastAttempt = neededCleanUpBefore ? answer.catch(doNothing) : answer;
     return this.#awaitAnswer(answer).then(
       (attempt) => attempt && this.#onAnswer(attempt),
@@ -168,7 +173,7 @@ export class Contender {
     request.onBlocked?.(obstacle ?? holder);
     const { pollMs, random } = this.context;
     const jitteredPollMs = pollMs / 2 + random() * pollMs;
-    return retryAfterMs === null ? jitteredPollMs : Math.min(jitteredPollMs, retryAfterMs + AFTER_EXPIRY_MS);
+    return retryAfterMs === null ? jitteredPollMs : Math.min(jitteredPollMs, retryAfterMs + DELAY_AFTER_EXPIRY_MS);
   }
 
   /** Returns the milliseconds until the next attempt. Rethrows the error if another attempt cannot help in time. */

@@ -23,7 +23,7 @@ export interface AcquireRequest {
   readonly inheritsQueueEntry?: boolean;
   /**
    * Offers this acquisition's queue entry to the next waiter of this process. Called when the caller gives up and no
-   * request is unanswered. If it returns `false`, nobody took the entry, and it is released.
+   * request is unanswered. Returns `false` if no waiter took the entry. The backend then releases the entry.
    */
   readonly passQueueEntry?: () => boolean;
   /**

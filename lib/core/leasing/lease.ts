@@ -2,7 +2,7 @@ import type { GrantedLease, LeaseStore } from '../contract/lease-store.js';
 import type { Clock, Timer } from '../time/timers.js';
 import type { LeaseTimes } from './lease-times.js';
 import type { ObservedHealth } from './observed-health.js';
-import type { CleanUp, OwnedKey } from './owned-key.js';
+import type { ReleaseInBackground, OwnedKey } from './owned-key.js';
 
 export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'> {
   readonly owner: string;
@@ -12,12 +12,12 @@ export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'>
   readonly revoked?: AbortSignal | undefined;
   readonly complete?: (() => Promise<void>) | undefined;
   /**
-   * Resolves to whether the owner has the key for another `serverTtlMs` from this call. A rejection is no answer: renew
-   * again.
+   * Resolves to whether the owner has the key for another `serverTtlMs` from this call. After a rejection this is
+   * unknown, and the caller should renew again.
    */
   renew(): Promise<boolean>;
   release(): Promise<void>;
-  /** Where the store has sessions, the lease lasts until it is released, whatever `ms` says. */
+  /** Keeps the key closed for `ms` without renewals. In a store with sessions the lease lasts until its release. */
   keepClosedFor(ms: number): Promise<void>;
   /** Keeps the key for `ms`, for an adoption, and resolves to whether the owner still had it. */
   passOn(ms: number): Promise<boolean>;
@@ -37,7 +37,7 @@ export function hasSessions({ traits }: Pick<LeaseStore, 'traits'>): boolean {
 interface LeaseContext {
   readonly store: LeaseStore;
   readonly observedHealth: ObservedHealth;
-  readonly cleanUp: CleanUp;
+  readonly releaseInBackground: ReleaseInBackground;
 }
 
 const doNothing = (): void => undefined;
@@ -55,7 +55,7 @@ export class StoreLease implements Lease, OwnedKey {
   #renewedAt: number;
   #passedOnMs = 0;
   /** Timer that releases a lease which is not renewed in time, where the session would keep it. */
-  #endTimer: Timer | undefined;
+  #autoReleaseTimer: Timer | undefined;
 
   constructor(
     private readonly context: LeaseContext,
@@ -72,7 +72,7 @@ export class StoreLease implements Lease, OwnedKey {
     this.revoked = granted.revoked;
     this.attachment = granted.attachment;
     this.complete = granted.complete?.bind(granted);
-    if (hasSessions(context.store)) this.#scheduleEnd();
+    if (hasSessions(context.store)) this.#scheduleAutoRelease();
   }
 
   /** Maximum time for which the server may keep the lease without a further request. */
@@ -98,10 +98,10 @@ export class StoreLease implements Lease, OwnedKey {
   release(): Promise<void> {
     this.cancelAutoRelease();
     const { key, owner, context } = this;
-    const { store, observedHealth, cleanUp } = context;
+    const { store, observedHealth, releaseInBackground } = context;
     const onFailure = (error: unknown): never => {
       observedHealth.noteFailure(error, 'renewOrRelease', this);
-      cleanUp(this);
+      releaseInBackground(this);
       throw error;
     };
     try {
@@ -112,7 +112,7 @@ export class StoreLease implements Lease, OwnedKey {
   }
 
   cancelAutoRelease(): void {
-    this.#endTimer?.cancel();
+    this.#autoReleaseTimer?.cancel();
   }
 
   async keepClosedFor(ms: number): Promise<void> {
@@ -137,7 +137,7 @@ export class StoreLease implements Lease, OwnedKey {
     }
   }
 
-  /** A store with sessions may answer without a request to its server, which then proves nothing. */
+  /** Ignores answers of a store with sessions, because the store may give them without a request to its server. */
   #noteAnswer(): void {
     const { store, observedHealth } = this.context;
     if (!hasSessions(store)) observedHealth.noteCarriedOut('renewOrRelease');
@@ -147,12 +147,12 @@ export class StoreLease implements Lease, OwnedKey {
     this.context.observedHealth.noteFailure(error, 'renewOrRelease', this);
   }
 
-  #scheduleEnd(): void {
+  #scheduleAutoRelease(): void {
     const leftMs = this.#renewedAt + this.times.serverTtlMs - this.clock.now();
     const onTtlEnd = (): void => {
-      if (this.clock.now() < this.#renewedAt + this.times.serverTtlMs) this.#scheduleEnd();
+      if (this.clock.now() < this.#renewedAt + this.times.serverTtlMs) this.#scheduleAutoRelease();
       else if (this.onNotRenewed?.() !== true) this.release().catch(doNothing);
     };
-    this.#endTimer = this.clock.schedule(leftMs, onTtlEnd, { background: true });
+    this.#autoReleaseTimer = this.clock.schedule(leftMs, onTtlEnd, { background: true });
   }
 }

@@ -16,7 +16,10 @@ import { PendingAcquisition } from './pending-acquisition.js';
 const CLOSED_MESSAGE =
   'the backend is closed, by the lock service or the application that owned it: give a factory, such as redis({ url }), to each new one';
 
-/** Sending 100,000 acquisitions at once would double their memory, and the server would answer no faster. */
+/**
+ * Maximum number of requests without an answer. Sending 100,000 acquisitions at once would double their memory, and the
+ * server would answer no faster.
+ */
 const MAX_UNANSWERED = 5_000;
 
 /**
@@ -60,7 +63,7 @@ export class LockBackend {
     return this.#observedHealth;
   }
 
-  /** @internal Counts the outcome of a request for `health`, where the request went to the store directly. */
+  /** @internal Awaits a reading that was sent to the store directly, and counts its outcome for `health`. */
   async noteOutcome<T>(key: string, clock: Clock, request: Promise<T>): Promise<T> {
     try {
       const answer = await request;
@@ -74,8 +77,8 @@ export class LockBackend {
 
   /**
    * @internal Resolves to a lease once the store has granted `key`, or to `null` when `request.deadline` passes first.
-   * A deadline in the past means one attempt. Without a lease nothing of the caller stays on the server. Leases and
-   * queue entries that may remain are released in the background.
+   * A deadline in the past means one attempt. If the caller gets no lease, leases and queue entries that may remain on
+   * the server are released in the background.
    * @throws LockBackendError when the backend cannot answer; `request.signal.reason` when the caller gives up
    */
   acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
@@ -157,11 +160,12 @@ export class LockBackend {
     this.#checkTimer = clock.schedule(delayMs, () => this.#checkPending(clock), { background: true });
   }
 
+  /** Rejects acquisitions that were unsent for too long, and calls `#onOverdue` for those without an answer. */
   #checkPending(clock: Clock): void {
     this.#checkTimer = undefined;
     for (let acquisition = this.#unsentAcquisitions.first; acquisition;) {
       const { after } = acquisition;
-      this.#rejectIfNeverSent(acquisition);
+      this.#rejectIfUnsentTooLong(acquisition);
       acquisition = after;
     }
     const overdueSince = clock.now() - SILENCE_MS;
@@ -179,7 +183,7 @@ export class LockBackend {
       this.#scheduleCheck(this.#recentAcquisitions.first.requestedAt - overdueSince, clock);
   }
 
-  #rejectIfNeverSent(acquisition: PendingAcquisition): void {
+  #rejectIfUnsentTooLong(acquisition: PendingAcquisition): void {
     const { key, isSingleAttempt, requestedAt, clock, deadline } = acquisition;
     const waitsSince = Math.max(requestedAt, this.#lastAnswerAt);
     const hasWaitedTooLong = isSingleAttempt

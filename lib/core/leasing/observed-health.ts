@@ -6,7 +6,7 @@ import { ownMetadata } from '../contract/holder.js';
 import type { LeaseStore } from '../contract/lease-store.js';
 import { errorText } from '../contract/error-text.js';
 import { type Clock, pause } from '../time/timers.js';
-import type { CleanUp, OwnedKey } from './owned-key.js';
+import type { ReleaseInBackground, OwnedKey } from './owned-key.js';
 
 const MIN_FAILURES_TO_PROBE = 3;
 /** Time that failures of one key must last before a probe, because the key may be the cause. */
@@ -14,7 +14,7 @@ const MIN_FAILING_MS = 2_000;
 /** Number of outcomes after which a new count begins. Health considers the present count and the previous one. */
 const OUTCOMES_PER_COUNT = 50;
 const MIN_OUTCOMES_TO_MENTION = 20;
-const MAX_UNMENTIONED_SHARE = 0.1;
+const MAX_UNMENTIONED_FAILURE_SHARE = 0.1;
 const MAX_MENTION_AGE_MS = 60_000;
 const PROBE_KEY = 'nestjs-distributed-lock:probe';
 const PROBE_TTL_MS = 5_000;
@@ -22,18 +22,18 @@ const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
 
 /**
- * Requests in order: a server that refuses one kind may carry out those before it. Without memory it still renews, and
- * without writes it still reads.
+ * Kinds of requests, the least demanding first. A server that refuses one kind may still carry out the kinds before it:
+ * without free memory it still renews, and without writes it still reads.
  */
-const REQUESTS_BY_DEMAND = ['read', 'renewOrRelease', 'acquire'] as const;
+const REQUEST_KINDS_BY_DEMAND = ['read', 'renewOrRelease', 'acquire'] as const;
 
-export type StoreRequest = (typeof REQUESTS_BY_DEMAND)[number];
+export type StoreRequestKind = (typeof REQUEST_KINDS_BY_DEMAND)[number];
 
 /** Consecutive failures, until the server carries out a request that demands as much as they did. */
 interface FailureStreak {
   readonly since: number;
   readonly firstKey: string;
-  mostDemandingRequest: StoreRequest;
+  mostDemandingRequest: StoreRequestKind;
   hasOtherKeys: boolean;
   failureCount: number;
 }
@@ -64,7 +64,7 @@ export class ObservedHealth implements HealthSource {
 
   constructor(
     private readonly store: LeaseStore,
-    private readonly cleanUp: CleanUp,
+    private readonly releaseInBackground: ReleaseInBackground,
   ) {
     store.health?.onChange((health) => this.#notifyListeners(this.#addOwnFindings(health)));
   }
@@ -79,15 +79,15 @@ export class ObservedHealth implements HealthSource {
     return () => this.#listeners.delete(listener);
   }
 
-  /** A refusal because of a holder counts, too. */
-  noteCarriedOut(request: StoreRequest): void {
+  /** Notes that the server carried out a request, or refused the request because of a holder. */
+  noteCarriedOut(request: StoreRequestKind): void {
     this.#hasAnswered = true;
     this.#countOutcome(0);
     if (this.#streak && mostDemandingOf(request, this.#streak.mostDemandingRequest) === request) this.#endStreak();
   }
 
-  /** An error about the caller's own value shows only that the server answers, as a reading does. */
-  noteFailure(error: unknown, request: StoreRequest, { key, clock }: Pick<OwnedKey, 'key' | 'clock'>): void {
+  /** Notes a failed request. An error about the caller's own value counts as a reading: the server has answered. */
+  noteFailure(error: unknown, request: StoreRequestKind, { key, clock }: Pick<OwnedKey, 'key' | 'clock'>): void {
     if (isCallersOwnError(error)) return this.noteCarriedOut('read');
     if (this.#closeController.signal.aborted) return;
     const at = clock.now();
@@ -148,7 +148,7 @@ export class ObservedHealth implements HealthSource {
     const outcomeCount = this.#outcomeCount + (this.#hasPreviousCount ? OUTCOMES_PER_COUNT : 0);
     const isMentioned =
       outcomeCount >= MIN_OUTCOMES_TO_MENTION &&
-      failureCount > outcomeCount * MAX_UNMENTIONED_SHARE &&
+      failureCount > outcomeCount * MAX_UNMENTIONED_FAILURE_SHARE &&
       clock.now() - at <= MAX_MENTION_AGE_MS;
     return isMentioned ? `${failureCount} of the last ${outcomeCount} requests failed: ${text}` : undefined;
   }
@@ -181,18 +181,18 @@ export class ObservedHealth implements HealthSource {
       await store.release(PROBE_KEY, owner);
       return true;
     } catch {
-      this.cleanUp({ key: PROBE_KEY, owner, ttlMs, clock });
+      this.releaseInBackground({ key: PROBE_KEY, owner, ttlMs, clock });
       return false;
     }
   }
 }
 
-/** Returns whether an error concerns one caller's key or value only, and not all requests, as a missing table does. */
+/** Returns whether an error concerns one caller's key or value only. A missing table concerns all requests. */
 function isCallersOwnError(error: unknown): boolean {
   if (isLockError(error, 'LOCK_CONFIGURATION')) return error.option === 'key';
   return failureKindOf(error) === 'value';
 }
 
-function mostDemandingOf(one: StoreRequest, other: StoreRequest): StoreRequest {
-  return REQUESTS_BY_DEMAND.indexOf(one) < REQUESTS_BY_DEMAND.indexOf(other) ? other : one;
+function mostDemandingOf(one: StoreRequestKind, other: StoreRequestKind): StoreRequestKind {
+  return REQUEST_KINDS_BY_DEMAND.indexOf(one) < REQUEST_KINDS_BY_DEMAND.indexOf(other) ? other : one;
 }

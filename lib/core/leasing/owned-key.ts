@@ -1,6 +1,6 @@
 import type { Clock } from '../time/timers.js';
 
-/** Key that the owner has on the server, or may have. */
+/** Key on the server that an owner has, or may have without knowing, such as after a lost reply. */
 export interface OwnedKey {
   readonly key: string;
   readonly owner: string;
@@ -12,4 +12,4 @@ export interface OwnedKey {
  * Releases a key in the background, because a request of its owner may have been carried out.
  * @param lastAttempt request that must end before the release. If it was never sent, nothing is released
  */
-export type CleanUp = (owned: OwnedKey, lastAttempt?: Promise<unknown>) => void;
+export type ReleaseInBackground = (owned: OwnedKey, lastAttempt?: Promise<unknown>) => void;

@@ -20,12 +20,14 @@ export class PendingAcquisition implements Caller, OwnedKey, Linked<PendingAcqui
   readonly deadline: Deadline;
   readonly clock: Clock;
   readonly isSingleAttempt: boolean;
+  /** Time of the latest call of the store. Before the first call: the time of the caller's request. */
   requestedAt: number;
   /**
    * Time at which the request left for the server, as far as the store says. The lease is trusted from then, unless
    * `GrantedLease.sentAt` says otherwise.
    */
   sentAt: number;
+  /** Answer to the latest request. `undefined`: no request was made yet. */
   answer: Promise<LeaseAttempt> | undefined;
   hasContenderEnded = false;
   wasWoken = false;

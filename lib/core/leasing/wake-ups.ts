@@ -1,7 +1,7 @@
 import { type Clock, systemClock, type Timer } from '../time/timers.js';
 
-/** Milliseconds to wait after the end of a lease before asking, because the server's clock may be late. */
-export const AFTER_EXPIRY_MS = 5;
+/** Milliseconds between the end of a lease and the next request for its key, because the server's clock may be late. */
+export const DELAY_AFTER_EXPIRY_MS = 5;
 
 interface Waiter {
   readonly wake: () => void;
@@ -56,6 +56,6 @@ export class WakeUps {
     const delayMs = Number(message.slice(separatorIndex + 1));
     waiter.timer?.cancel();
     if (delayMs === 0) waiter.wake();
-    else waiter.timer = this.#clock.schedule(delayMs + AFTER_EXPIRY_MS, waiter.wake);
+    else waiter.timer = this.#clock.schedule(delayMs + DELAY_AFTER_EXPIRY_MS, waiter.wake);
   }
 }

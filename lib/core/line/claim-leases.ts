@@ -33,7 +33,7 @@ const MAX_DESCRIPTION_BYTES = 200;
 
 /**
  * Leases of keys with several holders. Such a key has one line of claims, a value that is changed by compare-and-swap.
- * An exclusive owner joins it if it exists, and has a plain lease outside of any line otherwise.
+ * An exclusive owner joins the line if the key has one, and otherwise has a plain lease outside of any line.
  */
 export class ClaimLeases<Version> {
   /** Exclusive owners whose claims may be in a line. */
@@ -57,7 +57,7 @@ export class ClaimLeases<Version> {
     this.#exclusiveOwners.delete(owner);
   }
 
-  /** @param mayWait whether the owner may join the line as a waiter. It then has to ask again or to release */
+  /** @param mayWait whether the owner may join the line as a waiter, and then has to ask again or to release */
   async tryAcquire(
     key: string,
     owner: string,
@@ -97,7 +97,7 @@ export class ClaimLeases<Version> {
     return attempt;
   }
 
-  /** Adopts a lease of the line, or the plain lease of an exclusive owner, which it moves into the line. */
+  /** Adopts a lease of the line. Also adopts the plain lease of an exclusive owner, and moves it into the line. */
   async adopt(key: string, transferred: TransferredLease, adopted: AdoptedLease): Promise<LeaseAttempt> {
     const { owner, ttlMs, metadata } = adopted;
     const description = describe(metadata);
@@ -157,7 +157,7 @@ function roomIn(line: Line, { maxHolders, maxWaiters }: LineLimits): { forHolder
   };
 }
 
-/** Returns whether the owner's place in the line is good for half of its TTL, so that no write is needed. */
+/** Returns whether the waiter's entry lasts for half of `WAITER_TTL_MS` or longer, so that no write is needed. */
 function isUpdateUnneeded(line: Line, owner: string, now: number): boolean {
   return line.some((entry) => entry.owner === owner && entry.until > now + WAITER_TTL_MS / 2);
 }

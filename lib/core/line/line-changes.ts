@@ -5,13 +5,16 @@ import type { StoredLine, LineStorage } from './line-storage.js';
 
 const MAX_ATTEMPTS = 20;
 const MAX_PAUSE_MS = 50;
-/** Limit for the time between a reading and its swap, in which other processes may swap first. */
+/** Maximum number of acquisitions in one swap. A larger batch takes longer, so that other processes may swap first. */
 const MAX_ACQUISITIONS_AT_ONCE = 100;
 
-/** `token` is that of a new grant. */
+/** Computed change of a line. */
 export interface LineChange<Result> {
+  /** Result for the caller that wants the change. */
   readonly result: Result;
+  /** The new line, or the same object if nothing changes. */
   readonly line: Line;
+  /** Fencing token of a new grant. Absent: no claim was granted anew. */
   readonly token?: bigint;
 }
 
@@ -20,7 +23,7 @@ type ComputeChange<Version, Result> = (reading: StoredLine<Version>) => LineChan
 /** Change that a caller wants, and what the caller is told. */
 interface PendingChange<Version> {
   readonly mayNeedToken: boolean;
-  /** Computes the change of the given line. Returns a function that tells the caller its result. */
+  /** Computes the change of the given line. Its `result` is a function that gives the caller the actual result. */
   readonly compute: (reading: StoredLine<Version>) => LineChange<() => void>;
   readonly reject: (error: unknown) => void;
 }
@@ -41,7 +44,7 @@ class PendingChanges<Version> {
 
 /**
  * Changes lines of claims by compare-and-swap. Changes of one key that come while another one is under way are made
- * together. One by one, they would undo each other's readings, and most would fail.
+ * together. One by one, they would invalidate each other's readings, and most swaps would fail.
  */
 export class LineChanges<Version> {
   /** A key without an entry has no change under way. */
@@ -76,12 +79,12 @@ export class LineChanges<Version> {
     const pendingChanges = new PendingChanges<Version>();
     pendingChanges.add(firstChange);
     this.#pendingByKey.set(key, pendingChanges);
-    while (!pendingChanges.isEmpty) await this.#makeTogether(key, pendingChanges);
+    while (!pendingChanges.isEmpty) await this.#makeChangesInOneSwap(key, pendingChanges);
     this.#pendingByKey.delete(key);
   }
 
-  /** Makes pending changes, and tells their callers. Those that need a token of a later reading stay pending. */
-  async #makeTogether(key: string, { acquisitions, otherChanges }: PendingChanges<Version>): Promise<void> {
+  /** Makes pending changes in one swap, and tells their callers. Changes that need a later token stay pending. */
+  async #makeChangesInOneSwap(key: string, { acquisitions, otherChanges }: PendingChanges<Version>): Promise<void> {
     const newAcquisitions = acquisitions.splice(0, MAX_ACQUISITIONS_AT_ONCE);
     let changes = newAcquisitions;
     try {
@@ -106,6 +109,10 @@ export class LineChanges<Version> {
   }
 }
 
+/**
+ * Computes the changes in order, each from the line of the previous change. Stops at a change that needs a token of a
+ * later reading.
+ */
 function computeTogether<Version>(
   reading: StoredLine<Version>,
   changes: readonly PendingChange<Version>[],
@@ -115,9 +122,9 @@ function computeTogether<Version>(
   for (const { mayNeedToken, compute } of changes) {
     const isTokenMissing = token !== undefined && mayNeedToken && reading.allowsSeveralTokens !== true;
     if (isTokenMissing) break;
-    const isPlainLease = line === reading.line;
+    const isLineUnchanged = line === reading.line;
     const { lease, waiters, ...otherFields } = reading;
-    const plainLease = isPlainLease && lease ? { lease, ...(waiters ? { waiters } : {}) } : {};
+    const plainLease = isLineUnchanged && lease ? { lease, ...(waiters ? { waiters } : {}) } : {};
     const change = compute({ ...otherFields, ...plainLease, line, nextToken });
     line = change.line;
     if (change.token !== undefined) [token, nextToken] = [change.token, change.token + 1n];

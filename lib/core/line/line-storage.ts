@@ -18,7 +18,7 @@ export interface StoredLine<Version> {
    * `line`.
    */
   readonly lease?: { readonly owner: string; readonly leftMs: number | null; readonly holder?: Holder };
-  /** Claims that wait for this lease beside the line, where a store keeps such. */
+  /** Claims that wait for `lease`, in a store that keeps these outside of `line`. */
   readonly waiters?: Line;
   /** Version of the value, which `swap` compares. It changes with every change of the value. */
   readonly version: Version;
@@ -40,6 +40,6 @@ export interface LineUpdate {
 export interface LineStorage<Version> {
   /** Reads the value of a key. @param mayNeedToken whether a new token may be needed */
   read(key: string, mayNeedToken: boolean): Promise<StoredLine<Version>>;
-  /** Writes `next` if the value still has this version, and resolves to whether it did. */
+  /** Writes `next` if the value still has this version. Resolves to whether `next` was written. */
   swap(key: string, version: Version, next: LineUpdate): Promise<boolean>;
 }

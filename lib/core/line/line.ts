@@ -64,7 +64,7 @@ export function withRenewal(line: Line, owner: string, until: number): Line | un
 
 /**
  * Returns the line in which `newEntry` has the place and the token of a holder. Returns `undefined` if `owner` is no
- * holder. A new owner that has adopted the lease before renews it.
+ * holder. If the new owner is a holder by an earlier call, its lease is renewed.
  */
 export function withNewOwner(line: Line, owner: string, newEntry: LineEntry): Line | undefined {
   const renewedLine = withRenewal(line, newEntry.owner, newEntry.until);

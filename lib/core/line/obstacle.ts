@@ -32,10 +32,11 @@ export function obstacleOf(claim: Claim, before: readonly Claim[]): Obstacle | u
 
 /** Returns whether it is enough that `waiter` waits for the grant of `other`, which is ahead of it in line. */
 export function canAwaitGrant(waiter: Claim, other: Claim): boolean {
-  const hasPermits = other.limit < EXCLUSIVE.limit;
-  return hasPermits && !excludes(other, waiter) && other.limit >= waiter.limit - waiter.permits;
+  const hasLimit = other.limit < EXCLUSIVE.limit;
+  return hasLimit && !excludes(other, waiter) && other.limit >= waiter.limit - waiter.permits;
 }
 
+/** Returns whether `other` cannot hold the key while `one` alone is ahead of it in line. */
 function excludes(one: Claim, other: Claim): boolean {
   return one.permits + other.permits > other.limit;
 }

@@ -15,5 +15,8 @@ export interface HandOffOptions {
 /** Number of bits of a fencing token that count hand-offs, so that the callers of one lease have growing tokens. */
 export const HAND_OFF_BITS: bigint = 11n;
 export const MAX_HAND_OFFS = 2_000;
-/** Largest number that fits into `HAND_OFF_BITS`. Transfers count as hand-offs, and a few are possible after the last. */
+/**
+ * Maximum number of hand-offs and transfers together, which fits into `HAND_OFF_BITS`. It leaves room for a few
+ * transfers after `MAX_HAND_OFFS`.
+ */
 export const MAX_TRANSFERS = 2_047;

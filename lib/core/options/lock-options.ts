@@ -16,12 +16,12 @@ import type { Clock } from '../time/timers.js';
 
 /** Options of a lock that is taken without waiting. */
 export interface TryAcquireOptions {
-  /** Milliseconds for which the key stays locked if this process dies. Sessions have their own. @default 30_000 */
+  /** Milliseconds until the key is free if this process dies. Sessions have a TTL of their own. @default 30_000 */
   ttlMs?: number;
   /**
    * Milliseconds for which the server keeps the key closed after its holder has lost it, so that requests of that
-   * holder can still arrive. A release ends the delay. It is a part of a session's TTL, and refused where a lock ends
-   * with its holder's connection. @default 0
+   * holder can still arrive. A release ends the delay. With sessions the delay is a part of the session's TTL. Refused
+   * where a lock ends with its holder's connection. @default 0
    */
   lockDelayMs?: number;
   /**
@@ -45,8 +45,8 @@ export interface TryAcquireOptions {
    */
   mode?: 'exclusive' | 'shared';
   /**
-   * Maximum number of permits of the key at a time, over all processes. Each caller's own limit applies to it; a caller
-   * without one wants all of the key. Refused by backends that cannot keep so many.
+   * Maximum number of permits of the key at a time, over all processes. Each caller is bound by the limit that it gives
+   * itself. A caller without a limit wants all of the key. Refused by backends that cannot keep so many permits.
    */
   limit?: number;
   /** Number of permits that this call takes of the `limit`. @default 1 */
@@ -112,8 +112,8 @@ export const DEFAULTS: Readonly<ResolvedOptions> = Object.freeze({
   mode: 'exclusive',
 });
 
-const ACQUIRE_OPTIONS = [...Object.keys(DEFAULTS), 'signal', 'limit', 'permits'];
-const SERVICE_OPTIONS = [
+const ACQUIRE_OPTION_NAMES = [...Object.keys(DEFAULTS), 'signal', 'limit', 'permits'];
+const SERVICE_OPTION_NAMES = [
   'defaults',
   'namespace',
   'label',
@@ -141,7 +141,7 @@ export function resolveOptions(
   defaults: ResolvedOptions = DEFAULTS,
 ): ResolvedOptions {
   if (options === undefined) return defaults;
-  assertOptions(options, ACQUIRE_OPTIONS, 'acquire');
+  assertOptions(options, ACQUIRE_OPTION_NAMES, 'acquire');
   const {
     ttlMs = defaults.ttlMs,
     waitMs = defaults.waitMs,
@@ -207,7 +207,7 @@ export function assertDefaults(defaults: AcquireOptions | undefined): void {
 
 /** @throws LockConfigurationError naming the option, its value and the allowed values */
 export function assertServiceOptions(options: LockServiceOptions): void {
-  assertOptions(options, SERVICE_OPTIONS, 'lock service');
+  assertOptions(options, SERVICE_OPTION_NAMES, 'lock service');
   if (options.maxHandOffs !== undefined) assertWhole('maxHandOffs', options.maxHandOffs, 0, MAX_HAND_OFFS);
   if (options.maxHandOffMs !== undefined) assertNumber('maxHandOffMs', options.maxHandOffMs, 0, Infinity);
   if (options.maxWaiters !== undefined) assertNumber('maxWaiters', options.maxWaiters, 0, Infinity);

@@ -10,14 +10,18 @@ const NUMERIC_COLLATOR = new Intl.Collator('en', { numeric: true });
 export class ClassOrders {
   readonly #ordersByClasses = new Map<string, Map<string, LockOrder>>();
   readonly #classes = new Set<string>();
+  /** Classes of which keys were taken in opposite orders. Each is reported once. */
   readonly #suspectClasses = new Set<string>();
   #orderCount = 0;
 
   /** @param onFull called when there are too many classes or orders to add one */
   constructor(private readonly onFull: () => void) {}
 
-  /** Returns the circle that a new order closes, if any. Calls `getStack` for a new order only. */
-  addOrder(order: Omit<LockOrder, 'stack'>, getStack: () => string): readonly LockOrder[] | undefined {
+  /**
+   * Returns the circle that a new order closes, if any. Two opposite orders of keys of one class are a circle. Calls
+   * `getStack` for an order that is kept or returned only.
+   */
+  addAndFindCircle(order: Omit<LockOrder, 'stack'>, getStack: () => string): readonly LockOrder[] | undefined {
     const { heldClass, wantedClass } = order;
     const knownOrder = this.#ordersByClasses.get(heldClass)?.get(wantedClass);
     if (knownOrder) {
@@ -60,7 +64,8 @@ export class ClassOrders {
 }
 
 /**
- * Returns whether both orders of keys of one class ascend, or both descend, by text, as in `withLocks`, or by numbers.
+ * Returns whether two orders of keys of one class both ascend or both descend. Keys are compared by text, as in
+ * `withLocks`, or else by the numbers in them.
  */
 function haveSameDirection(one: Omit<LockOrder, 'stack'>, other: Omit<LockOrder, 'stack'>): boolean {
   return (

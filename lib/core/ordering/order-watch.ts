@@ -29,21 +29,21 @@ export class OrderWatch {
   beginWait(wantedKey: string, serviceHolds: Holds): (() => void) | undefined {
     const treeHolds = currentHolds().filter((hold) => serviceHolds.getById(hold.id) === hold);
     if (treeHolds.length === 0) return undefined;
-    for (const { key } of treeHolds) this.#addOrder(key, wantedKey);
+    for (const { key } of treeHolds) this.#addOrderAndReportCircle(key, wantedKey);
     const otherWaits = this.#waits.findCircle(serviceHolds, treeHolds, wantedKey);
     if (!otherWaits) return this.#waits.add(treeHolds, wantedKey);
     const heldKeys = treeHolds.map(({ key }) => key);
     throw new LockDeadlockError(heldKeys, wantedKey, otherWaits);
   }
 
-  #addOrder(held: string, wanted: string): void {
+  #addOrderAndReportCircle(held: string, wanted: string): void {
     const order = {
       held,
       wanted,
       heldClass: this.#classOf(held.slice(this.prefix.length)),
       wantedClass: this.#classOf(wanted.slice(this.prefix.length)),
     };
-    const orders = this.#orders.addOrder(order, getCallerStack);
+    const orders = this.#orders.addAndFindCircle(order, getCallerStack);
     if (orders) this.observers.notify('orderSuspect', () => ({ key: wanted, orders }));
   }
 
@@ -56,7 +56,7 @@ export class OrderWatch {
   }
 }
 
-/** About half of the frames are those of this library. */
+/** Maximum number of frames of a recorded stack. About half of the frames are this library's, and are removed. */
 const MAX_FRAMES = 40;
 const OWN_FOLDER_PATTERN = /(?<folder>(?:file:\/\/|\/|[A-Z]:\\)[^()\n]*)[/\\]core[/\\]ordering[/\\]order-watch\./u;
 

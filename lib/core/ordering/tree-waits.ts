@@ -20,11 +20,11 @@ export class TreeWaits {
     wantedKey: string,
     visitedHolds = new Set<Hold>(),
   ): LockWait[] | undefined {
-    const holder = serviceHolds.getById(wantedKey);
-    if (!holder || visitedHolds.has(holder)) return undefined;
-    if (treeHolds.includes(holder)) return [];
-    visitedHolds.add(holder);
-    for (const wait of this.#byHold.get(holder) ?? []) {
+    const wantedHold = serviceHolds.getById(wantedKey);
+    if (!wantedHold || visitedHolds.has(wantedHold)) return undefined;
+    if (treeHolds.includes(wantedHold)) return [];
+    visitedHolds.add(wantedHold);
+    for (const wait of this.#byHold.get(wantedHold) ?? []) {
       const otherWaits = this.findCircle(serviceHolds, treeHolds, wait.wanted, visitedHolds);
       if (otherWaits) return [{ held: wait.held, wanted: wait.wanted }, ...otherWaits];
     }

@@ -16,7 +16,7 @@ export class LockSet implements AsyncDisposable {
   /** Signal that aborts with the `LockLostError` of the first lost lock. A release does not abort it. */
   get signal(): AbortSignal {
     const controller = (this.#lossController ??= this.#listenForLosses());
-    // Each read compares clocks, and aborts the signal of a lock that expired while the event loop was blocked.
+    // Reading a lock's signal aborts it if the lock expired while the event loop was blocked.
     for (const lock of this.locks) void lock.signal;
     return controller.signal;
   }
@@ -52,7 +52,7 @@ export class LockSet implements AsyncDisposable {
    * `LockHandle.release`. A second call does nothing.
    */
   async release(): Promise<void> {
-    this.unlisten();
+    this.stopListening();
     await Promise.all(this.locks.toReversed().map((lock) => lock.release()));
   }
 
@@ -61,7 +61,7 @@ export class LockSet implements AsyncDisposable {
   }
 
   /** @internal Stops listening to the locks, so that `signal` aborts no more. */
-  unlisten(): void {
+  stopListening(): void {
     for (const listener of this.#listeners.splice(0)) listener.end();
   }
 

@@ -49,8 +49,9 @@ export class SeveralKeys {
     return runUnderLock(lockSet, () => work(lockSet), this.locker.resolve(options));
   }
 
-  /** Keeps the keys before the first one that is not free, and releases the others. */
+  /** Tries all `keys` at once. Returns the locks before the first key that is not free, and releases the others. */
   async #takeFreeKeys(keys: readonly ResolvedKey[]): Promise<LockHandle[]> {
+    // A failed attempt counts as a busy key. The caller then waits for this key, and throws if that fails, too.
     const attempts = keys.map(({ key, options }) => this.locker.tryAcquire(key, options).catch(() => null));
     const results = await Promise.all(attempts);
     const busyIndex = results.indexOf(null);
@@ -60,8 +61,8 @@ export class SeveralKeys {
   }
 
   /**
-   * Waits as a part of the call that holds `takenLocks`, to which a service that shuts down still grants keys. The wait
-   * ends when one of these locks is lost, because the work could no longer begin.
+   * Waits inside `takenLocks`, because a service that shuts down still grants keys to callers that hold a lock. The
+   * wait ends when one of these locks is lost, because the work could then no longer begin.
    */
   async #waitForKey(
     { key, options }: ResolvedKey,
@@ -77,7 +78,7 @@ export class SeveralKeys {
       return await takenLocks.run(() => this.locker.acquire(key, { ...waitOptions, signal }));
     } finally {
       joinedSignal?.end();
-      takenLocks.unlisten();
+      takenLocks.stopListening();
     }
   }
 }

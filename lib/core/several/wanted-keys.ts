@@ -51,6 +51,7 @@ function resolveClaim(
   commonOptions: Readonly<ResolvedOptions>,
   resolve: ResolveOptions,
 ): ResolvedKey {
+  // Throws the usual error for a value that is no key.
   if (!isObject(keyClaim) || Array.isArray(keyClaim)) assertKey(keyClaim);
   assertOptions(keyClaim, ['key', 'mode', 'limit', 'permits'], 'key');
   const { key, mode, limit, permits } = keyClaim;

@@ -10,5 +10,5 @@ export const { clearImmediate, clearTimeout, setImmediate, setInterval, setTimeo
 /** Returns the milliseconds since `PROCESS_START_MS`. They never step back. */
 export const monotonicNow: () => number = performance.now.bind(performance);
 
-/** Time of the wall clock at which `monotonicNow` began, in ms. */
+/** Time in milliseconds that the wall clock showed when `monotonicNow` was 0. */
 export const PROCESS_START_MS: number = performance.timeOrigin;

@@ -1,7 +1,7 @@
 import { clearImmediate, setImmediate } from './real-timers.js';
 import type { Clock, Timer } from './timers.js';
 
-/** Calls `onSilence` after `delayMs`. An answer has to cancel the timer. */
+/** Calls `onSilence` after `delayMs`. The caller cancels the timer when an answer comes. */
 export function scheduleReplyTimeout(
   clock: Clock,
   delayMs: number,

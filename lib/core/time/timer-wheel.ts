@@ -6,10 +6,10 @@ import type { Clock, Timer } from './timers.js';
 /** Maximum number of callbacks in one iteration of the event loop, so that other work is not delayed. */
 const MAX_PER_ITERATION = 250;
 
-/** Time between two such iterations in which answers are read. With 100,000 locks it makes requests a third cheaper. */
+/** Pause between two of these iterations, for reading answers. With 100,000 locks requests become a third cheaper. */
 const PAUSE_MS = 1;
 
-/** Number of grid points up to which empty ones are kept, because a new timer often needs one again. */
+/** Number of grid points up to which an empty point is kept, because a new timer often needs the same time. */
 const MAX_KEPT_POINTS = 64;
 
 const wheels = new WeakMap<Clock, TimerWheel>();
@@ -43,7 +43,7 @@ export class TimerWheel {
     return this.#gridPoints.get(time) ?? this.#createGridPoint(time);
   }
 
-  /** @internal Removes an empty grid point if there are many, because each TTL has its own. */
+  /** @internal Removes an empty grid point if there are many points. Each TTL has grid points of its own. */
   onEmpty(point: GridPoint): void {
     if (this.#gridPoints.size <= MAX_KEPT_POINTS || this.#gridPoints.get(point.time) !== point) return;
     this.#gridPoints.delete(point.time);

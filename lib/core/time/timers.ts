@@ -1,7 +1,7 @@
 import { AbortListener } from './abort-listener.js';
 import { clearTimeout, monotonicNow, setTimeout } from './real-timers.js';
 
-/** Scheduled callback. `cancel` does nothing after it has run or was cancelled. */
+/** Scheduled callback. `cancel` does nothing after the callback has run or the timer was cancelled. */
 export interface Timer {
   cancel(): void;
 }

@@ -8,8 +8,8 @@ import { Waiter } from './waiter.js';
 class SlotTurns<Handover> {
   readonly waiters = new Set<Waiter<Handover>>();
   takenCount = 1;
-  /** Number of taken turns that do not count against the maximum: see `Turns.shareTurn`. */
-  sharedCount = 0;
+  /** Number of taken turns that do not count against the maximum: see `shareTurn` and `takeExtraTurn` of `Turns`. */
+  exemptCount = 0;
 
   get firstWaiter(): Waiter<Handover> | undefined {
     return this.waiters.values().next().value;
@@ -17,8 +17,8 @@ class SlotTurns<Handover> {
 }
 
 /**
- * Turns of the callers of this process, by slot and in order of arrival. They let a process send one request for a hot
- * key, not one for each caller.
+ * Turns in which callers of this process may ask the server, by slot and in order of arrival. With turns a process
+ * sends one request for a hot key, not one for each caller.
  */
 export class Turns<Handover> {
   /** `undefined`: one turn is taken and no caller waits, as in most slots. */
@@ -35,27 +35,27 @@ export class Turns<Handover> {
     return this.#turnsBySlot.size > 0;
   }
 
-  untilIdle(): Promise<void> {
-    return this.#takenTurns.untilIdle();
+  waitUntilIdle(): Promise<void> {
+    return this.#takenTurns.waitUntilIdle();
   }
 
   tryTakeTurn(slot: string, maxTurns: number): boolean {
     if (!this.#turnsBySlot.has(slot)) this.#turnsBySlot.set(slot, undefined);
     else {
       const turns = this.#turnsBySlot.get(slot);
-      if ((turns?.waiters.size ?? 0) > 0 || (turns?.takenCount ?? 1) - (turns?.sharedCount ?? 0) >= maxTurns)
+      if ((turns?.waiters.size ?? 0) > 0 || (turns?.takenCount ?? 1) - (turns?.exemptCount ?? 0) >= maxTurns)
         return false;
-      this.#turnsOf(slot).takenCount += 1;
+      this.#getOrCreateTurns(slot).takenCount += 1;
     }
     this.#takenTurns.begin();
     return true;
   }
 
-  /** Takes a turn that does not count against the maximum, to be ended by `endSharedTurn`. */
+  /** Takes a turn that does not count against the maximum, to be ended by `endExemptTurn`. */
   takeExtraTurn(slot: string): void {
-    if (this.#turnsBySlot.has(slot)) this.#turnsOf(slot).takenCount += 1;
+    if (this.#turnsBySlot.has(slot)) this.#getOrCreateTurns(slot).takenCount += 1;
     else this.#turnsBySlot.set(slot, new SlotTurns());
-    this.#turnsOf(slot).sharedCount += 1;
+    this.#getOrCreateTurns(slot).exemptCount += 1;
     this.#takenTurns.begin();
   }
 
@@ -63,7 +63,7 @@ export class Turns<Handover> {
     return this.#turnsBySlot.get(slot)?.waiters.size ?? 0;
   }
 
-  nextOptions(slot: string): ResolvedOptions | undefined {
+  getNextWaiterOptions(slot: string): ResolvedOptions | undefined {
     return this.#turnsBySlot.get(slot)?.firstWaiter?.options;
   }
 
@@ -73,7 +73,7 @@ export class Turns<Handover> {
    */
   waitForTurn(slot: string, options: ResolvedOptions, deadline: Deadline): Promise<Handover | null | 'timed-out'> {
     return new Promise((resolve, reject) => {
-      const { waiters } = this.#turnsOf(slot);
+      const { waiters } = this.#getOrCreateTurns(slot);
       waiters.add(new Waiter(options, deadline, waiters, resolve, reject));
     });
   }
@@ -96,8 +96,8 @@ export class Turns<Handover> {
   }
 
   /**
-   * Rejects all waiters if the backend failed before the caller's deadline. They would otherwise fail one after the
-   * other, each after the same time.
+   * Ends the turn of a failed caller. Rejects all waiters if the backend failed before the caller's deadline. The
+   * waiters would otherwise fail one after the other, each after the same time.
    */
   failTurn(slot: string, failure: unknown, deadline: Deadline): void {
     if (!isLockError(failure, 'LOCK_BACKEND')) return this.endTurn(slot);
@@ -113,8 +113,8 @@ export class Turns<Handover> {
    */
   shareTurn(slot: string, mayJoin: (options: ResolvedOptions) => boolean, handover: Handover): void {
     this.#obstaclesBySlot.delete(slot);
-    const turns = this.#turnsOf(slot);
-    turns.sharedCount += 1;
+    const turns = this.#getOrCreateTurns(slot);
+    turns.exemptCount += 1;
     while (turns.firstWaiter && mayJoin(turns.firstWaiter.options)) {
       this.pendingHandovers.begin();
       turns.firstWaiter.resolve(handover);
@@ -125,16 +125,16 @@ export class Turns<Handover> {
     turns.firstWaiter.resolve(null);
   }
 
-  /** The next waiter got its turn from `shareTurn` before. */
-  endSharedTurn(slot: string): void {
-    const turns = this.#turnsOf(slot);
-    turns.sharedCount -= 1;
+  /** Ends a turn that does not count against the maximum. No waiter gets this turn: waiters wait for counted ones. */
+  endExemptTurn(slot: string): void {
+    const turns = this.#getOrCreateTurns(slot);
+    turns.exemptCount -= 1;
     turns.takenCount -= 1;
     if (turns.takenCount === 0) this.#turnsBySlot.delete(slot);
     this.#takenTurns.end();
   }
 
-  /** Callers that have a turn keep it. */
+  /** Rejects the waiters of all slots. Callers that have a turn keep it. */
   rejectWaiters(reason: unknown): void {
     for (const slot of this.#turnsBySlot.keys()) this.#rejectWaitersOf(slot, reason);
   }
@@ -162,7 +162,7 @@ export class Turns<Handover> {
     for (const waiter of this.#turnsBySlot.get(slot)?.waiters ?? []) waiter.reject(reason);
   }
 
-  #turnsOf(slot: string): SlotTurns<Handover> {
+  #getOrCreateTurns(slot: string): SlotTurns<Handover> {
     if (!this.#turnsBySlot.has(slot)) throw new Error('somebody has a turn, or has asked for one');
     const turns = this.#turnsBySlot.get(slot) ?? new SlotTurns();
     this.#turnsBySlot.set(slot, turns);

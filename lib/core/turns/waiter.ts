@@ -19,9 +19,9 @@ export class Waiter<Handover> {
     if (signal) this.#abortListener = new AbortListener(signal, () => this.reject(signal.reason));
   }
 
-  resolve(handover: Handover | null | 'timed-out'): void {
+  resolve(outcome: Handover | null | 'timed-out'): void {
     this.#leave();
-    this.onResolved(handover);
+    this.onResolved(outcome);
   }
 
   reject(reason: unknown): void {

@@ -14,7 +14,10 @@ import {
 
 const MAX_EVENTS = 30;
 
-/** The row of one key, and the row of its details while it is expanded. Is kept while the key is listed, to keep the focus. */
+/**
+ * Row of one key, and the row of its details while it is expanded. The table keeps the object while the key is listed,
+ * so that the focus stays.
+ */
 export class KeyRow {
   readonly element: HTMLTableRowElement;
   readonly #keyButton = createElement('button', { type: 'button', className: 'key' });

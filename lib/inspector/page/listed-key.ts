@@ -16,7 +16,7 @@ const ORDERS: Readonly<Record<string, (a: ListedKey, b: ListedKey) => number>> =
   since: (a, b) => (getHoldStart(a) ?? Infinity) - (getHoldStart(b) ?? Infinity),
 };
 
-/** Returns the keys of all backends that contain `search`, in the order of this name; a tie is ordered by key. */
+/** Returns the keys of all backends that contain `search`, in the order that `order` names, and then by key. */
 export function listKeys(state: InspectorState, search: string, order: string): ListedKey[] {
   return state.backends
     .flatMap(({ name, keys }) => keys.map((key) => ({ ...key, backend: name, prefix: getBackendPrefix(state, name) })))

@@ -18,8 +18,8 @@ const AWAITER_PATTERN = /\b__awaiter\(this, arguments, void 0, function\*? ?(?=\
 const MAX_MINIFIED_LENGTH = 3;
 
 /**
- * Reads the names of a function's arguments from its source. Leaves out names that a minifier may have made, which may
- * be the names of other arguments.
+ * Reads the names of a function's arguments from its source. Leaves out names that a minifier may have made: in the
+ * source before it, another argument may have had the same name.
  * @param keepsNames tells whether the build keeps names although it removes spaces; called only for such a source
  */
 export function readArgumentNames(source: string, keepsNames: () => boolean = () => false): ArgumentNames {
@@ -53,7 +53,10 @@ function getParameterName(text: string): string | undefined {
   return NAME_PATTERN.exec(text)?.groups?.['name'];
 }
 
-/** An asynchronous method with default values, compiled for ES2015, has its parameters on the generator in its body. */
+/**
+ * Returns the source from the parameters on. An asynchronous method with default values, compiled for ES2015, has its
+ * parameters on the generator in its body.
+ */
 function skipToParameters(source: string): string {
   const awaiterCall = AWAITER_PATTERN.exec(source);
   return awaiterCall ? source.slice(awaiterCall.index + awaiterCall[0].length) : source;
@@ -92,11 +95,11 @@ function blankLiterals(source: string): string {
   return blankLiteralsFrom(source, 0, false).code;
 }
 
-/** Reads to the end of the source, or to the brace that closes a substitution `${…}`; `end` is that position. */
+/** Reads to the end of the source, or to the brace that closes a substitution `${…}`. Returns this position, too. */
 function blankLiteralsFrom(
   source: string,
   start: number,
-  inSubstitution: boolean,
+  isInSubstitution: boolean,
 ): { readonly code: string; readonly end: number } {
   let code = '';
   let depth = 0;
@@ -107,7 +110,7 @@ function blankLiteralsFrom(
     const char = commentEnd === undefined && literalEnd === undefined ? source.charAt(index) : '';
     if (char === '{') depth += 1;
     if (char === '}') depth -= 1;
-    if (inSubstitution && depth < 0) break;
+    if (isInSubstitution && depth < 0) break;
     code += literalEnd === undefined ? char : '0';
     index = commentEnd ?? literalEnd ?? index + 1;
   }
@@ -122,6 +125,7 @@ function findLiteralEnd(source: string, index: number, codeBefore: string): numb
     case '`':
       return findTemplateEnd(source, index);
     case '/':
+      // Eight characters hold the longest keyword of the pattern, and the character before it.
       return BEFORE_VALUE_PATTERN.test(codeBefore.trimEnd().slice(-8))
         ? findMatchEnd(REGULAR_EXPRESSION_PATTERN, source, index)
         : undefined;

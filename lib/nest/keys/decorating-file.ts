@@ -7,8 +7,8 @@ const MAX_STACK_FRAMES = 50;
 
 /**
  * Returns whether a loader such as tsx compiled the class that is being decorated: the stack then names a TypeScript
- * file. Such loaders do not shorten the names of arguments. With source maps, the stack of compiled code still names
- * JavaScript files here.
+ * file. These loaders do not shorten the names of arguments. For compiled code, `readStackFiles` reads the names of
+ * JavaScript files, also where source maps are enabled.
  */
 export function isDecoratedInTypeScript(): boolean {
   const [thisFile = '', ...callingFiles] = readStackFiles();
@@ -20,6 +20,7 @@ export function isDecoratedInTypeScript(): boolean {
   return decoratingFile !== undefined && TYPESCRIPT_FILE_PATTERN.test(decoratingFile);
 }
 
+/** Returns the files of the stack, this file first. Restores the settings of `Error` that it changes. */
 function readStackFiles(): readonly string[] {
   const { stackTraceLimit } = Error;
   const prepareStackTrace: unknown = Reflect.get(Error, 'prepareStackTrace');

@@ -45,8 +45,10 @@ export function parseTemplate(source: string): KeyTemplate {
   }
   appendText(source.slice(matchEnd));
   // The text after a placeholder marks the end of its value, which may contain `%` escapes.
-  if (textsAfter.slice(0, -1).includes('')) throw templateError('two placeholders need something between them', source);
-  if (textsAfter.some((text) => text.startsWith('%'))) throw templateError('a "%" cannot follow a placeholder', source);
+  if (textsAfter.slice(0, -1).includes(''))
+    throw createTemplateError('two placeholders need something between them', source);
+  if (textsAfter.some((text) => text.startsWith('%')))
+    throw createTemplateError('a "%" cannot follow a placeholder', source);
   assertKey(paths.length === 0 ? leadingText : `${leadingText}${textsAfter.join('')}:`);
   return {
     source,
@@ -56,11 +58,11 @@ export function parseTemplate(source: string): KeyTemplate {
 }
 
 function parsePath(text: string, source: string): PlaceholderPath {
-  if (!PATH_PATTERN.test(text)) throw templateError(`:{${text}} names no argument`, source);
+  if (!PATH_PATTERN.test(text)) throw createTemplateError(`:{${text}} names no argument`, source);
   const [head = '', ...rest] = text.split('.');
   return [head, ...rest];
 }
 
-function templateError(reason: string, source: string): LockConfigurationError {
+function createTemplateError(reason: string, source: string): LockConfigurationError {
   return new LockConfigurationError(`${quote(source)} is no lock key: ${reason}`, 'key');
 }

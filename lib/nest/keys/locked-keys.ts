@@ -29,7 +29,7 @@ const PLAIN_TEXT_PATTERN = /^[\p{L}\p{M}\p{N}.@-]*$/u;
 /** The keys that a decorated method locks, for the arguments of a call. */
 export class LockedKeys {
   readonly #makeKeys: (instance: object, ...input: Parameters<ValueReader>) => readonly WantedKey[];
-  /** Empty where a function makes the keys. */
+  /** Templates of the keys; none where a function makes the keys. */
   readonly templates: readonly KeyTemplate[] = [];
   readonly #resolver: PlaceholderResolver;
   readonly #declaredKeys: readonly WantedKey[] = [];
@@ -55,14 +55,15 @@ export class LockedKeys {
   }
 
   /**
-   * @param context given if the call is the handler of a request, and not one by other code
+   * @param context context of the request whose handler the method is; `undefined` for a call by other code
    * @throws LockConfigurationError with the option `key`; anything that a key function throws
    */
   resolve(instance: object, args: readonly unknown[], context: ExecutionContext | undefined): readonly WantedKey[] {
     try {
       return this.#makeKeys(instance, args, context);
     } catch (error) {
-      // A client sent the arguments of a handler, and a bad one is its error. It cannot send an instance of a class.
+      // The arguments of a handler come from a client, so a bad one is the client's error. An instance of a class is
+      // not, because no client can send one.
       if (context && isLockError(error, 'LOCK_CONFIGURATION') && !classInstanceErrors.has(error))
         markAsClientError(error);
       throw error;
@@ -70,7 +71,10 @@ export class LockedKeys {
   }
 
   /** @throws LockConfigurationError when the options of a key contradict those of the whole call */
-  assertClaims(options: AcquireOptions, resolveOptions: (options?: AcquireOptions) => Readonly<ResolvedOptions>): void {
+  assertClaimsMatchOptions(
+    options: AcquireOptions,
+    resolveOptions: (options?: AcquireOptions) => Readonly<ResolvedOptions>,
+  ): void {
     if (this.#declaredKeys.some(isKeyClaim)) resolveKeys(this.#declaredKeys, options, resolveOptions);
   }
 
@@ -87,7 +91,10 @@ export class LockedKeys {
   }
 }
 
-/** The returned function throws a `LockConfigurationError` that names the placeholder without a usable value. */
+/**
+ * Returns a function that puts the values of a call into the template.
+ * It throws a `LockConfigurationError` that names the placeholder without a usable value.
+ */
 export function compileTemplate(
   { source, leadingText, placeholders }: KeyTemplate,
   methodLabel: string,
@@ -119,7 +126,7 @@ function encodeValue(value: unknown, delimiter: string, label: string): string {
   const text = toText(value);
   if (text === undefined) {
     const error = createKeyError(`${label} is ${describeKind(value)}, which names no lock`);
-    if (isInstance(value)) classInstanceErrors.add(error);
+    if (isClassInstance(value)) classInstanceErrors.add(error);
     throw error;
   }
   if (text === '') throw createKeyError(`${label} is empty: all such callers would share one lock`);
@@ -148,7 +155,7 @@ function hasToJson(value: unknown): value is { toJSON(): unknown } {
   return isObject(value) && 'toJSON' in value && typeof value.toJSON === 'function';
 }
 
-function isInstance(value: unknown): boolean {
+function isClassInstance(value: unknown): boolean {
   const prototype: unknown = isObject(value) && !Array.isArray(value) ? Object.getPrototypeOf(value) : null;
   return prototype !== null && prototype !== Object.prototype;
 }
@@ -160,7 +167,7 @@ function percentEncode(char: string): string {
 function describeKind(value: unknown): string {
   if (value === null || value === undefined || typeof value === 'number') return String(value);
   if (Array.isArray(value)) return 'an array';
-  if (isInstance(value)) return `a ${value.constructor.name}`;
+  if (isClassInstance(value)) return `a ${value.constructor.name}`;
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 

@@ -125,7 +125,10 @@ export class PlaceholderResolver {
     return new LockConfigurationError(`${this.methodLabel}: ${reason}`, 'key');
   }
 
-  /** Nest passes more arguments than the method declares, such as the response or a context. */
+  /**
+   * Returns the object among the declared arguments, handles of locks aside; `undefined` if there are none or several.
+   * Nest passes more arguments than the method declares, such as the response or a context.
+   */
   #findOnlyObject(args: readonly unknown[]): object | undefined {
     const count = this.#argumentNames.hasRestParameter ? args.length : this.#declaredArgumentCount;
     const objects = args.slice(0, count).filter((arg, index) => isObject(arg) && !this.#lockPositions.has(index));
@@ -141,7 +144,7 @@ export class PlaceholderResolver {
     );
   }
 
-  /** A rest parameter counts only where the compiler wrote types. */
+  /** Number of parameters. A rest parameter counts only where the compiler wrote types. */
   get #declaredArgumentCount(): number {
     return Math.max(this.#argumentNames.names.length, this.#parameterTypes?.length ?? 0);
   }

@@ -60,7 +60,7 @@ export function getLeadsMethods(prototype: object): readonly LeadsMethod[] {
   return [...new Map(declaredMethods.map((method) => [method.declaration.name, method])).values()];
 }
 
-/** @throws LockConfigurationError when the key is invalid or has placeholders, which `\\:` for a colon avoids */
+/** @throws LockConfigurationError when the key is invalid or has placeholders; a plain colon is written `\\:` */
 function parseKey(key: unknown, label: string): string {
   if (typeof key !== 'string') throw new LockConfigurationError(`the key of @Leads ${label} must be a string`, 'key');
   const { leadingText, placeholders } = parseTemplate(key);

@@ -51,14 +51,14 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
   /** @throws LockConfigurationError */
   async explore(module: Parameters<ModuleExplorer['explore']>[0]): Promise<void> {
     for (const wrapper of this.discovery.getProviders({}, [module])) this.#collectMethods(wrapper);
-    if (this.#isStarted) this.#startAll();
+    if (this.#isStarted) this.#startPendingLeaderships();
   }
 
   /** @throws LockConfigurationError */
   async onApplicationBootstrap(): Promise<void> {
     this.#isStarted = true;
     try {
-      this.#startAll();
+      this.#startPendingLeaderships();
     } catch (error) {
       await this.onModuleDestroy();
       throw error;
@@ -90,7 +90,7 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
     if (methods.length > 0 && isObject(instance)) this.#pendingMethods.set(instance, { methods, host });
   }
 
-  #startAll(): void {
+  #startPendingLeaderships(): void {
     for (const [instance, { methods, host }] of this.#pendingMethods) {
       this.#pendingMethods.delete(instance);
       for (const method of methods) this.#leaderships.push(this.#startLeadership(instance, method, host));

@@ -24,7 +24,7 @@ export function exploreLazyModules(
   const explorers = explorersByLoader.get(loader) ?? new Map<Function, ModuleExplorer>();
   if (explorers.has(explorer.constructor)) return;
   explorersByLoader.set(loader, explorers.set(explorer.constructor, explorer));
-  /** Modules of the start count as explored, because Nest calls the hooks of their explorers. */
+  /** Modules that are loaded at the start count as explored: the explorer's `onModuleInit` explores them. */
   const explorations = new WeakMap<NestModule, Promise<void>>();
   for (const module of modules.values()) explorations.set(module, Promise.resolve());
   const startExploration = (module: NestModule): Promise<void> =>

@@ -4,7 +4,7 @@ import type { KeyTemplate } from '../keys/key-template.js';
 import { getLockedMethods } from './locked-methods.js';
 import { isObject } from '../../decorators/is-object.js';
 
-/** Patterns of a plain character and of an encoded one, of which `encodeValue` in `locked-keys.ts` makes its results. */
+/** Patterns of a plain and of an encoded character. Results of `encodeValue` in `locked-keys.ts` consist of both. */
 const PLAIN_CHAR_SOURCE = String.raw`[\p{L}\p{M}\p{N}.@-]`;
 const ENCODED_CHAR_SOURCE = '%[0-9A-F]{2}';
 
@@ -68,7 +68,7 @@ function createTemplatePattern({ leadingText, placeholders }: KeyTemplate): RegE
   return new RegExp(`^${escapePattern(leadingText)}${placeholderSources}$`, 'u');
 }
 
-/** The value ends at the first plain character of the text after it, so that a key is matched in one way only. */
+/** A value has no plain `delimiter`, the first character of the text after it. Hence a key matches in one way only. */
 function createValuePatternSource(textAfter: string): string {
   const [delimiter] = textAfter;
   const plainCharSource =

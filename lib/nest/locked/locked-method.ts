@@ -23,7 +23,7 @@ import { hasResponseParameter, isEventStream, returnsObservable } from '../metho
 import type { MethodStep, StepRunner } from './method-step.js';
 import { getParameterMetadata } from '../keys/parameter-metadata.js';
 import { isObject } from '../../decorators/is-object.js';
-import { currentRequest, getHandledContext } from '../requests/request-scope.js';
+import { getCurrentRequest, getHandlerContext } from '../requests/request-scope.js';
 import { followLockedResult } from '../results/locked-result.js';
 
 type LockedWork<T> = (locks: readonly LockHandle[]) => Promise<T>;
@@ -43,7 +43,7 @@ export class LockedMethod {
   readonly label: string;
   readonly backend: string;
   readonly wrapper: Lockable;
-  /** Step that another decorator, such as `@Fenced`, adds. It runs under the lock and calls the method itself. */
+  /** Step of another decorator, such as `@Fenced`. The step runs under the lock, and calls the method. */
   step: MethodStep | undefined;
   readonly #keys: LockedKeys;
   readonly #acquireOptions: AcquireOptions;
@@ -72,7 +72,7 @@ export class LockedMethod {
     this.#acquireOptions = onBusy === 'skip' ? { waitMs: 0, ...acquireOptions } : acquireOptions;
     resolveOptions(this.#acquireOptions);
     this.#keys = new LockedKeys(key, declaration, method, this.label);
-    this.#keys.assertClaims(this.#acquireOptions, resolveOptions);
+    this.#keys.assertClaimsMatchOptions(this.#acquireOptions, resolveOptions);
     this.#lockPositions = getParameterMetadata(declaration).lockPositions;
     this.#returnsObservable = returnsObservable(declaration);
     const callLocked = this.#callLocked.bind(this);
@@ -81,7 +81,7 @@ export class LockedMethod {
     };
   }
 
-  /** Empty where a function makes the keys. */
+  /** Templates of the keys; none where a function makes the keys. */
   get templates(): readonly KeyTemplate[] {
     return this.#keys.templates;
   }
@@ -90,7 +90,7 @@ export class LockedMethod {
   validate(classRef: { readonly prototype: object }, service?: LockService, routePrefixes?: readonly string[]): void {
     if (service) {
       this.#resolvedOptions.set(service, service.resolve(this.#acquireOptions));
-      this.#keys.assertClaims(this.#acquireOptions, (options) => service.resolve(options));
+      this.#keys.assertClaimsMatchOptions(this.#acquireOptions, (options) => service.resolve(options));
     }
     const method: unknown = Reflect.get(classRef.prototype, this.declaration.name);
     if (typeof method !== 'function') return;
@@ -106,23 +106,23 @@ export class LockedMethod {
     try {
       if (!isObject(instance)) throw this.#createServiceError('it was called without its instance');
       const service = this.#getService(instance);
-      const context = getHandledContext(instance, this.declaration);
+      const context = getHandlerContext(instance, this.declaration);
       const request = { service, keys: this.#keys.resolve(instance, args, context) };
       const callMethod = (locks: readonly LockHandle[]): unknown =>
         Reflect.apply(this.method, instance, this.#insertLock(args, locks));
       if (isStreaming) {
         this.#assertNoStep();
-        return this.#streamLocked(request, args, callMethod, context);
+        return this.#createLockedObservable(request, args, callMethod, context);
       }
       const runStep = this.step?.prepare(instance, args, context);
       const writesResponse = context?.getType() === 'http' && hasResponseParameter(this.declaration);
-      return this.#followLocked(request, args, { callMethod, runStep, writesResponse });
+      return this.#callWithFollowedResult(request, args, { callMethod, runStep, writesResponse });
     } catch (error) {
       return isStreaming ? throwError(() => error) : Promise.reject(error);
     }
   }
 
-  #streamLocked(
+  #createLockedObservable(
     request: LockRequest,
     args: readonly unknown[],
     callMethod: MethodCall['callMethod'],
@@ -137,12 +137,12 @@ export class LockedMethod {
   }
 
   /** Resolves when the method has returned. Holds the lock until the work behind the returned value has ended. */
-  #followLocked(
+  #callWithFollowedResult(
     request: LockRequest,
     args: readonly unknown[],
     { callMethod, runStep, writesResponse }: MethodCall,
   ): Promise<unknown> {
-    const response = currentRequest()?.pendingResponse;
+    const response = getCurrentRequest()?.pendingResponse;
     return new Promise((resolve, reject) => {
       const whenReleased = (): Promise<unknown> => lockedRun;
       const callAndFollow: LockedWork<unknown> = async (locks) => {
@@ -157,7 +157,7 @@ export class LockedMethod {
         });
         if (!result) return returnedValue;
         if (this.step) {
-          const error = this.step.configurationError('needs a method whose work ends with its promise', 'returns');
+          const error = this.step.createStepError('needs a method whose work ends with its promise', 'returns');
           result.cancel(error);
           throw error;
         }
@@ -177,7 +177,7 @@ export class LockedMethod {
   /** @throws LockConfigurationError when the method has a step: a step ends, and an Observable may never end */
   #assertNoStep(): void {
     if (!this.step) return;
-    throw this.step.configurationError('needs a method that returns a promise, not an Observable', 'returns');
+    throw this.step.createStepError('needs a method that returns a promise, not an Observable', 'returns');
   }
 
   #getBusyResult(error: LockTimeoutError, args: readonly unknown[]): unknown {
@@ -190,8 +190,8 @@ export class LockedMethod {
     getBusyResult: (error: LockTimeoutError) => T,
     unsubscribeSignal?: AbortSignal,
   ): Promise<T> {
-    // A call inside of another lock waits on after its client has gone, because the outer work goes on, too.
-    const abandonSignal = this.#outlivesClient || currentLock() ? undefined : currentRequest()?.abandonSignal;
+    // A call under another lock goes on waiting after its client has gone, because the work of the outer lock goes on.
+    const abandonSignal = this.#outlivesClient || currentLock() ? undefined : getCurrentRequest()?.abandonSignal;
     const signals = [this.#acquireOptions.signal, unsubscribeSignal, abandonSignal].filter((one) => one !== undefined);
     const joinedSignal = signals.length > 1 ? new JoinedSignal(signals) : undefined;
     let hasStarted = false;

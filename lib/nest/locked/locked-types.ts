@@ -48,6 +48,7 @@ export interface LockedDecorator<Args extends unknown[] = [], Busy extends OnBus
   ): void;
 }
 
+/** Type `unknown` for a method of instances; else a message. A class is the target of a static method. */
 type FitsOwner<Owner> = Owner extends abstract new (...args: never[]) => unknown
   ? '@Locked stands before a method of instances, and needs experimentalDecorators in tsconfig.json'
   : unknown;

@@ -2,7 +2,7 @@ import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleI
 import { ApplicationConfig, DiscoveryService, LazyModuleLoader, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { LockConfigurationError, type LockService } from '../../core/index.js';
 import { assertStepsLocked } from '../../decorators/locked-step.js';
-import { severalCopiesWarning } from '../copies.js';
+import { getSeveralCopiesWarning } from '../copies.js';
 import { getLockServiceToken, LOCK_SERVICES, type NamedLockServices } from '../inject-lock-service.decorator.js';
 import { exploreLazyModules, type ModuleExplorer } from '../lifecycle/lazy-modules.js';
 import { findModule, findProvidingModule } from '../lifecycle/nest-modules.js';
@@ -18,14 +18,14 @@ import { assertOverridesLocked } from './unlocked.decorator.js';
 type ProviderWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /**
- * Instances that this class gave their services, because Nest injects nothing into them. One value may be a provider of
- * several applications: the last application replaces its services.
+ * Instances that this class gave their services, because Nest injects nothing into them. An instance may be a provider
+ * of several applications. The last application then replaces the services of the instance.
  */
 const instancesWithSetServices = new WeakSet<object>();
 
 @Injectable()
 export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, ModuleExplorer {
-  /** Providers of each step that is not started yet. Instances of one class may have different providers. */
+  /** Steps that are not started yet, with their providers. Instances of one class may have different providers. */
   readonly #pendingSteps = new Map<MethodStep, Set<unknown>>();
 
   constructor(
@@ -43,7 +43,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
   }
 
   onModuleInit(): void {
-    const warning = severalCopiesWarning();
+    const warning = getSeveralCopiesWarning();
     if (warning !== undefined) new Logger('LockService').warn(warning);
     this.#exploreProviders([...this.discovery.getControllers(), ...this.discovery.getProviders()]);
   }

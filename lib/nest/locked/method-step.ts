@@ -41,7 +41,7 @@ export class MethodStep {
     const resource = typeof key === 'string' ? key : '';
     const provider: unknown = Reflect.get(instance, this.providerProperty);
     const { advice, decorator } = this.step;
-    if (provider === undefined) throw this.configurationError(`has not been given what it needs. ${advice}`, decorator);
+    if (provider === undefined) throw this.createStepError(`has not been given what it needs. ${advice}`, decorator);
     return (locks, work) => {
       const [lock] = locks;
       if (!lock || locks.length > 1) throw this.#createSeveralKeysError();
@@ -49,7 +49,7 @@ export class MethodStep {
     };
   }
 
-  configurationError(reason: string, option: string): LockConfigurationError {
+  createStepError(reason: string, option: string): LockConfigurationError {
     return new LockConfigurationError(`${this.#label} ${reason}`, option);
   }
 
@@ -59,6 +59,6 @@ export class MethodStep {
 
   #createSeveralKeysError(): LockConfigurationError {
     const reason = 'needs a @Locked with one key: the tokens of several cannot be compared with each other';
-    return this.configurationError(reason, 'key');
+    return this.createStepError(reason, 'key');
   }
 }

@@ -6,10 +6,10 @@ const MIN_COMMON_TTL_MS = 2_000;
 const MAX_TTL_MS = 30_000;
 
 /**
- * Returns the options of `@Locked` for a job that every process starts at the same times: one process runs it. This holds
- * while clocks and timers are off by less than a quarter of `periodMs`. A job that throws, or whose process dies, does not
- * run again before the next tick. A job that takes longer than its period skips a tick. `ttlMs` is half the period,
- * from 2 s to 30 s, so that a crashed run frees the key before an early next tick.
+ * Returns the options of `@Locked` for a job that every process starts at the same times: one process runs it. Several
+ * may run it when clocks or timers are off by a quarter of `periodMs` or more. A job that throws, or whose process
+ * dies, does not run again before the next tick. A job that takes longer than its period skips a tick. `ttlMs` is half
+ * the period, from 2 s to 30 s, so that a crashed run frees the key before an early next tick.
  * @param periodMs the shortest time between two ticks
  * @throws LockConfigurationError
  */

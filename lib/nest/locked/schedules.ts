@@ -7,12 +7,16 @@ import type { LockedOptions } from './locked-types.js';
 /** Metadata keys of @nestjs/schedule, which need not be installed. */
 const JOB_TYPE_KEY = 'SCHEDULER_TYPE';
 const INTERVAL_OPTIONS_KEY = 'SCHEDULE_INTERVAL_OPTIONS';
+/** Value of `SchedulerType.CRON` in `@nestjs/schedule`. */
 const CRON_TYPE = 1;
 /** Minimum share of the period for `minHoldMs`: other processes tick within the period, and must find the key held. */
 const MIN_HELD_SHARE = 0.75;
 const RECOMMENDED_HELD_SHARE = 0.9;
 
-/** @throws LockConfigurationError when `minHoldMs` of an `@Interval` job is too short for one run in each period */
+/**
+ * Warns of a `@Cron` job that every process runs, one after the other.
+ * @throws LockConfigurationError when `minHoldMs` of an `@Interval` job is too short for one run in each period
+ */
 export function checkSchedule(method: object, label: string, options: LockedOptions): void {
   const { onBusy, waitMs, minHoldMs = 0 } = options;
   const isCronJob = Reflect.getMetadata(JOB_TYPE_KEY, method) === CRON_TYPE;

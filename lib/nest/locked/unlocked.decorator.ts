@@ -7,8 +7,8 @@ import type { LockedMethod } from './locked-method.js';
 const UNLOCKED_METADATA = Symbol.for('nestjs-distributed-lock/a method with @Unlocked');
 
 /**
- * Marks a method that overrides one with `@Locked` and runs without a lock of its own, or calls `super.method()`, which
- * takes the lock. The application does not start when such a method has neither `@Unlocked` nor `@Locked`.
+ * Marks a method that overrides a method with `@Locked`. The marked method needs no lock, or calls `super.method()`,
+ * which takes the lock. The application does not start when an overriding method has neither `@Unlocked` nor `@Locked`.
  */
 export function Unlocked(): MethodDecorator {
   return SetMetadata(UNLOCKED_METADATA, true);
@@ -25,7 +25,7 @@ export function assertOverridesLocked(prototype: object, methods: readonly Locke
     );
     const method: unknown = Object.getOwnPropertyDescriptor(declaringPrototype, name)?.value;
     if (isLocked || typeof method !== 'function') continue;
-    // A wrapper of the locked method itself, which a tracing library has put on the prototype of a subclass.
+    // A tracing library has put a wrapper of the locked method on the prototype of a subclass.
     if (getDeclaration(method) === declaration) continue;
     if (Reflect.hasMetadata(UNLOCKED_METADATA, method) || isTestDouble(method)) continue;
     throw new LockConfigurationError(

@@ -47,7 +47,7 @@ export interface DistributedLockAsyncOptions extends AsyncOptions, DistributedLo
 }
 
 /**
- * @param names the names that all get the backend where the options have only one
+ * @param names names that share the backend where the options have `backend`; unused where they have `backends`
  * @throws LockConfigurationError
  */
 export function resolveModuleOptions(

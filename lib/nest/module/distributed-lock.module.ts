@@ -35,7 +35,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
         useFactory: (services: LockServices) => services.get(name),
         inject: [LOCK_SERVICES],
       }));
-      const foreignAliases = (): Provider[] =>
+      const createForeignAliases = (): Provider[] =>
         getForeignServiceClasses().map((provide) => ({ provide, useExisting: LockService }));
       const answers = exceptionFilter === true ? {} : exceptionFilter;
       if (answers) assertAnswers(answers);
@@ -58,12 +58,12 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
       return {
         ...definition,
         global: isGlobal,
-        // Nest calls these getters when all modules are loaded, and with the modules all copies of this package.
+        // Nest calls these getters when all modules are loaded. All copies of this package are loaded by then, too.
         get providers() {
-          return [...ownProviders, ...foreignAliases()];
+          return [...ownProviders, ...createForeignAliases()];
         },
         get exports() {
-          return [...serviceProviders, ...foreignAliases()];
+          return [...serviceProviders, ...createForeignAliases()];
         },
       };
     },

@@ -8,7 +8,7 @@ const SERVICE_TOKEN_PATTERN = /^LockService\((?<backend>.+)\)$/u;
 type ListedProvider = ReturnType<DiscoveryService['getProviders']>[number];
 
 /** Returns the lock services by the names of their backends. A service is listed once, whatever tokens stand for it. */
-export function lockServicesOf(discovery: DiscoveryService): Map<string, LockService> {
+export function findLockServices(discovery: DiscoveryService): Map<string, LockService> {
   const services = new Map<string, LockService>();
   const listedServices = new Set<LockService>();
   const providers = discovery.getProviders().toSorted((one, other) => rankProvider(one) - rankProvider(other));
@@ -16,12 +16,13 @@ export function lockServicesOf(discovery: DiscoveryService): Map<string, LockSer
     if (!isLockService(instance) || listedServices.has(instance)) continue;
     listedServices.add(instance);
     const name = getBackendName(token);
+    // Modules that are not global may have backends of the same name.
     services.set(services.has(name) ? `${name} ${services.size + 1}` : name, instance);
   }
   return services;
 }
 
-/** Ranks the tokens of the module's own services before those of the application, and aliases after what they stand for. */
+/** Ranks tokens of `DistributedLockModule` before those of the application, and aliases after their providers. */
 function rankProvider({ token, isAlias }: Pick<ListedProvider, 'token' | 'isAlias'>): number {
   return (isServiceToken(token) ? 0 : 2) + (isAlias ? 1 : 0);
 }

@@ -43,7 +43,7 @@ export class LockServices implements NamedLockServices, BeforeApplicationShutdow
         return [name, new LockService(backend, { ...serviceOptions, ...namespaceOption, observers })];
       }),
     );
-    // Without this, other global modules, such as BullMQ's, may end after this one, and run work until then.
+    // Other global modules, such as BullMQ's, run work until they end. The lock services must end after them.
     makeModuleEndLast(modules, LOCK_SERVICES);
   }
 
@@ -81,7 +81,10 @@ export class LockServices implements NamedLockServices, BeforeApplicationShutdow
   }
 }
 
-/** Keeps the keys of several names on one backend apart. The default name keeps its namespace. */
+/**
+ * Returns the namespace that keeps the keys of a named service apart on a shared backend. The default service keeps the
+ * namespace of the options.
+ */
 function getNamespaceOption(name: string, { namespace }: LockServiceOptions): LockServiceOptions {
   if (name === DEFAULT_BACKEND) return {};
   const suffix = name.replaceAll(/[^\w.-]/gu, '-');

@@ -21,7 +21,7 @@ export interface LockAnswer {
 /** Changed answers by the error's `code`: `{ LOCK_TIMEOUT: { status: 409, retryAfterSeconds: 3 } }`. */
 export type LockAnswers = Readonly<Partial<Record<AnsweredCode, LockAnswer>>>;
 
-export type LockingError = LockError | OptimisticConflictError;
+export type LibraryError = LockError | OptimisticConflictError;
 
 export interface ErrorAnswer {
   readonly status: number;
@@ -90,20 +90,20 @@ const INTERNAL_ANSWER = {
   grpcStatus: INTERNAL_ERROR,
 };
 
-const errorsOfClients = sharedState('blamed requests', () => new WeakSet<object>());
+const clientErrors = sharedState('blamed requests', () => new WeakSet<object>());
 
 /** Marks `error` as one that the client caused: the client gets the status 400 instead of 500. */
 export function markAsClientError(error: object): void {
-  errorsOfClients.add(error);
+  clientErrors.add(error);
 }
 
-export function isLockingError(error: unknown): error is LockingError {
+export function isLibraryError(error: unknown): error is LibraryError {
   return isLockError(error) || isLockError(error, 'OPTIMISTIC_CONFLICT');
 }
 
-export function getAnswer(error: LockingError, changes: LockAnswers = {}): ErrorAnswer {
+export function getAnswer(error: LibraryError, changes: LockAnswers = {}): ErrorAnswer {
   const { code } = error;
-  if (errorsOfClients.has(error)) return { ...BAD_KEY_ANSWER, code };
+  if (clientErrors.has(error)) return { ...BAD_KEY_ANSWER, code };
   return isAnsweredCode(code) ? { ...DEFAULT_ANSWERS[code], ...changes[code], code } : { ...INTERNAL_ANSWER, code };
 }
 

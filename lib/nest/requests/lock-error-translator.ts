@@ -2,7 +2,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, type ExecutionContext,
 import { type ApplicationConfig, BaseExceptionFilter, type HttpAdapterHost } from '@nestjs/core';
 import { throwError } from 'rxjs';
 import { LockError, OptimisticConflictError } from '../../core/index.js';
-import { type ErrorAnswer, type LockingError, getAnswer, isLockingError, type LockAnswers } from './lock-answers.js';
+import { type ErrorAnswer, type LibraryError, getAnswer, isLibraryError, type LockAnswers } from './lock-answers.js';
 import { getCaughtTypes, getFilters, isEventHandler } from '../method-metadata.js';
 import { toRpcBody, toGraphqlError, toHttpException, toTransportException } from './lock-exceptions.js';
 
@@ -10,11 +10,11 @@ import { toRpcBody, toGraphqlError, toHttpException, toTransportException } from
 const EXPECTED_CODES: ReadonlySet<string> = new Set(['LOCK_TIMEOUT', 'LOCK_SHUTDOWN', 'OPTIMISTIC_CONFLICT']);
 
 /**
- * Is also a global filter, for errors of middleware, guards and pipes, which interceptors do not see. Keys, hosts and
- * processes appear in the log only.
+ * Translates lock errors for `LockErrorsInterceptor`. The class is also a global filter, for errors of middleware,
+ * guards and pipes, which interceptors do not see. Keys, hosts and processes appear in the log only.
  */
 @Catch(LockError, OptimisticConflictError)
-export class LockErrorTranslator implements ExceptionFilter<LockingError> {
+export class LockErrorTranslator implements ExceptionFilter<LibraryError> {
   readonly #logger = new Logger('LockErrors');
 
   constructor(
@@ -25,19 +25,19 @@ export class LockErrorTranslator implements ExceptionFilter<LockingError> {
 
   /** Resolves to `error` itself when it is no lock error, or when `@Catch` of a filter names its class. */
   async translate(error: unknown, context: ExecutionContext): Promise<unknown> {
-    if (!isLockingError(error) || this.#hasOwnFilter(error, context)) return error;
+    if (!isLibraryError(error) || this.#hasApplicationFilter(error, context)) return error;
     const handler = context.getHandler();
     const answer = this.#prepareAnswer(error, context, handler);
     // Importing the transport's package may fail where several packages of a workspace have their own dependencies.
     return toTransportException(error, answer, context, handler).catch(() => error);
   }
 
-  catch(error: LockingError, host: ArgumentsHost): unknown {
-    const ownFilter = this.config
+  catch(error: LibraryError, host: ArgumentsHost): unknown {
+    const applicationFilter = this.config
       .getGlobalFilters()
       .find((filter) => !(filter instanceof LockErrorTranslator) && catchesErrorClass(filter, error));
     // oxlint-disable-next-line promise/valid-params -- a filter of Nest
-    if (ownFilter) return ownFilter.catch(error, host);
+    if (applicationFilter) return applicationFilter.catch(error, host);
     const answer = this.#prepareAnswer(error, host);
     switch (host.getType<string>()) {
       case 'http':
@@ -52,7 +52,7 @@ export class LockErrorTranslator implements ExceptionFilter<LockingError> {
   }
 
   /** Logs `error`, sets the header `Retry-After` over HTTP, and returns the answer. */
-  #prepareAnswer(error: LockingError, host: ArgumentsHost, handler?: object): ErrorAnswer {
+  #prepareAnswer(error: LibraryError, host: ArgumentsHost, handler?: object): ErrorAnswer {
     const answer = getAnswer(error, this.answers);
     this.#log(error, answer.status, host, handler);
     if (host.getType() === 'http' && answer.retryAfterSeconds > 0) {
@@ -64,7 +64,7 @@ export class LockErrorTranslator implements ExceptionFilter<LockingError> {
     return answer;
   }
 
-  #hasOwnFilter(error: LockingError, context: ExecutionContext): boolean {
+  #hasApplicationFilter(error: LibraryError, context: ExecutionContext): boolean {
     const filters = [context.getHandler(), context.getClass()].flatMap(getFilters);
     return [...filters, ...this.#getGlobalFilters(context)].some((filter) => catchesErrorClass(filter, error));
   }
@@ -79,7 +79,7 @@ export class LockErrorTranslator implements ExceptionFilter<LockingError> {
     );
   }
 
-  #log(error: LockingError, status: number, host: ArgumentsHost, handler: object | undefined): void {
+  #log(error: LibraryError, status: number, host: ArgumentsHost, handler: object | undefined): void {
     if (EXPECTED_CODES.has(error.code)) {
       // The sender of an event gets no answer, so only the log reports that the event is lost.
       if (handler && isEventHandler(handler)) this.#logger.warn(`An event is lost: ${error.message}`);
@@ -92,6 +92,6 @@ export class LockErrorTranslator implements ExceptionFilter<LockingError> {
 }
 
 /** Returns whether `@Catch` of a filter names the error's class. A filter for every `Error` does not count. */
-function catchesErrorClass(filter: unknown, error: LockingError): boolean {
+function catchesErrorClass(filter: unknown, error: LibraryError): boolean {
   return getCaughtTypes(filter).some((type) => type !== Error && type !== Object && error instanceof type);
 }

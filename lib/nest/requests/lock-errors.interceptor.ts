@@ -5,7 +5,7 @@ import type { LockErrorTranslator } from './lock-error-translator.js';
 
 const translators = new WeakMap<ModulesContainer, LockErrorTranslator>();
 
-/** Sets the translator of an application: that of a global module, or else of the first one. */
+/** Sets the translator of an application. A global module replaces an earlier translator; other modules do not. */
 export function setLockErrorTranslator(
   modules: ModulesContainer,
   translator: LockErrorTranslator,
@@ -14,7 +14,7 @@ export function setLockErrorTranslator(
   if (isGlobal || !translators.has(modules)) translators.set(modules, translator);
 }
 
-/** First interceptor of a class, so that the other interceptors see the lock errors themselves. */
+/** First interceptor of a class, so that the other interceptors see the original lock errors. */
 @Injectable()
 export class LockErrorsInterceptor implements NestInterceptor {
   constructor(private readonly modules: ModulesContainer) {}

@@ -1,13 +1,13 @@
 import { type ArgumentsHost, HttpException } from '@nestjs/common';
 import { STATUS_CODES } from 'node:http';
 import { inspect } from 'node:util';
-import { type ErrorAnswer, type LockingError, getAnswer } from './lock-answers.js';
+import { type ErrorAnswer, type LibraryError, getAnswer } from './lock-answers.js';
 import { isGrpcMethod } from '../method-metadata.js';
 import { createUnloggedError } from '../nest-10.js';
 
 /** Returns `error` itself for a transport that is not Nest's. */
 export async function toTransportException(
-  error: LockingError,
+  error: LibraryError,
   answer: ErrorAnswer,
   host: ArgumentsHost,
   handler?: object,
@@ -33,13 +33,13 @@ export async function toTransportException(
   }
 }
 
-export function toHttpException(error: LockingError, { status, code, message }: ErrorAnswer): HttpException {
+export function toHttpException(error: LibraryError, { status, code, message }: ErrorAnswer): HttpException {
   return new HttpException({ statusCode: status, error: STATUS_CODES[status], code, message }, status, {
     cause: error,
   });
 }
 
-export function toGraphqlError(error: LockingError, { status, code, message }: ErrorAnswer): Error {
+export function toGraphqlError(error: LibraryError, { status, code, message }: ErrorAnswer): Error {
   return Object.assign(createUnloggedError(message, status, error), { extensions: { code, http: { status } } });
 }
 
@@ -47,7 +47,7 @@ export function toGraphqlError(error: LockingError, { status, code, message }: E
  * Replaces the message and the stack of `error` by ones that clients may see, for transports that show errors to clients.
  * Key and holder stay in the properties of `error`. Logs that inspect `error` still print the original message.
  */
-export function hideDetails(error: LockingError): void {
+export function hideDetails(error: LibraryError): void {
   const { status, code, message } = getAnswer(error);
   // Source map support formats the stack at the first access, which must come before the message changes.
   const { stack = '' } = error;

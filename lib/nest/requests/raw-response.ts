@@ -29,7 +29,10 @@ export function isClosed({ closed, destroyed, stream }: RawResponse): boolean {
   return closed === true || destroyed === true || stream === null || stream?.destroyed === true;
 }
 
-/** Calls `listener` once, when `response` is written or its connection is closed. Returns a function that cancels that. */
+/**
+ * Calls `listener` once, when `response` is written or its connection is closed. Returns a function that removes the
+ * listener.
+ */
 export function onResponseEnd(response: RawResponse, listener: () => void): () => void {
   const stopListening = (): void => {
     response.off('close', callListener);

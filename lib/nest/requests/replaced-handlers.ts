@@ -1,8 +1,8 @@
 import { findDeclaringPrototype, type Method } from '../../decorators/declaration.js';
 import { wrapMethod } from '../../decorators/wrapped-method.js';
-import { isLockingError } from './lock-answers.js';
+import { isLibraryError } from './lock-answers.js';
 import { hideDetails } from './lock-exceptions.js';
-import { currentRequest } from './request-scope.js';
+import { getCurrentRequest } from './request-scope.js';
 
 const replacements = new WeakSet<object>();
 
@@ -20,6 +20,6 @@ export function replaceHandler(prototype: object, name: string, handler: Method,
 
 /** Throws `error`, without its details when no interceptor will translate it. */
 export function throwWithoutDetails(error: unknown): never {
-  if (!currentRequest() && isLockingError(error)) hideDetails(error);
+  if (!getCurrentRequest() && isLibraryError(error)) hideDetails(error);
   throw error;
 }

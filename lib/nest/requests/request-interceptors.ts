@@ -29,7 +29,7 @@ type HasLockedMethod = (prototype: object, name: string) => boolean;
  * Adds the interceptors to the handlers that need them, because global interceptors do not run in gateways and hybrid
  * applications. Must be called before Nest builds the handlers.
  * The metadata of a class names classes of interceptors, because several applications may share the class. Nest makes
- * the instances in modules that it scans later; modules that it has scanned get theirs here.
+ * the instances in modules that it scans later. This function adds instances to modules that are scanned already.
  */
 export function interceptHandlers(modules: ModulesContainer, hasLockedMethod: HasLockedMethod): void {
   const interceptors = [
@@ -53,7 +53,7 @@ function addInterceptors(classRef: Type, hasLockedMethod: HasLockedMethod): void
   if (handlers.length === 0) return;
   const interceptedHandlers = handlers.filter(
     ({ name, method }) =>
-      isSubscribedFirst(method) ||
+      isSafeToIntercept(method) ||
       hasLockedMethod(classRef.prototype, name) ||
       [classRef, method].some(hasOtherInterceptors),
   );
@@ -83,7 +83,7 @@ function getHandlers(prototype: object): readonly Handler[] {
  * Returns whether callers of the handler always subscribe to its answer, which Nest requires of handlers with interceptors.
  * A server may only await its handlers of events. Old versions of Nest answer a request for a stream before they subscribe.
  */
-function isSubscribedFirst(method: Method): boolean {
+function isSafeToIntercept(method: Method): boolean {
   return !isEventHandler(method) && !(ANSWERS_EVENTS_EARLY && isEventStream(method));
 }
 

@@ -63,12 +63,12 @@ export function runInRequest<T>(scope: RequestScope, work: () => T): T {
   return requestScopeStorage.run(scope, work);
 }
 
-export function currentRequest(): RequestScope | undefined {
+export function getCurrentRequest(): RequestScope | undefined {
   return requestScopeStorage.getStore();
 }
 
 /** Returns `undefined` unless this method of `instance` is the handler of the current request. */
-export function getHandledContext(instance: object, declaration: Declaration): ExecutionContext | undefined {
+export function getHandlerContext(instance: object, declaration: Declaration): ExecutionContext | undefined {
   const context = requestScopeStorage.getStore()?.context;
   if (context?.getClass() !== instance.constructor) return undefined;
   const handler = context.getHandler();

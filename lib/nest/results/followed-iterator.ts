@@ -13,7 +13,7 @@ export function followIterator(result: object, callbacks: FollowCallbacks): Foll
   const getIterator: unknown = Reflect.get(result, Symbol.asyncIterator);
   const createIterator = (): unknown =>
     typeof getIterator === 'function' ? Reflect.apply(getIterator, result, []) : undefined;
-  // The `next` of a database's cursor is another method than that of an iterator, and iterating makes an iterator.
+  // The `next` of a database cursor is not the method of an iterator. Iterating over a cursor creates an iterator.
   if ('next' in result && createIterator() === result) follow(result);
   else {
     overrideProperty(result, Symbol.asyncIterator, () => {

@@ -32,7 +32,7 @@ export function followStream(
   return { value, cancel: (reason) => void stream.destroy?.(reason) };
 }
 
-/** Returns whether the state of `stream` says that it has not ended. Those of old libraries have little or no state. */
+/** Returns whether the state of a stream says that it has not ended. Old libraries keep little or no state. */
 function isLive({ readable, writable, writableFinished, destroyed }: StreamState): boolean {
   return destroyed !== true && (readable ?? (writable === true || writableFinished === false));
 }
@@ -71,13 +71,13 @@ export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }:
   };
 }
 
-/** Returns `undefined` for a response without a body, or with one that somebody reads already. */
+/** Returns `undefined` for a response without a body, and for one whose body is being read already. */
 export function followResponse(response: Response, callbacks: FollowCallbacks): FollowedResult | undefined {
   const { body, url, redirected, type } = response;
   if (!body || response.bodyUsed || body.locked) return undefined;
   const followedBody = followWebStream(body, callbacks);
   const copy = new Response(followedBody.value, response);
-  // The constructor does not take over how the response was fetched.
+  // The constructor does not copy these properties, which tell how the response was fetched.
   for (const [name, value] of Object.entries({ url, redirected, type })) Object.defineProperty(copy, name, { value });
   return { ...followedBody, value: copy };
 }

@@ -50,7 +50,7 @@ export function RequireSequencer(
   }
   const lowerCaseHeader = header.toLowerCase();
   return (target: object, method?: string | symbol, descriptor?: PropertyDescriptor): void => {
-    const useGuard = UseGuards(createGuardClass(lowerCaseHeader, options, () => assertHttp(target, method)));
+    const useGuard = UseGuards(createGuardClass(lowerCaseHeader, options, () => assertHttpOnly(target, method)));
     if (typeof target === 'function') useGuard(target);
     else if (method !== undefined && descriptor) useGuard(target, method, descriptor);
   };
@@ -70,8 +70,7 @@ function createGuardClass(header: string, { backend, key }: RequireSequencerOpti
       if (context.getType() !== 'http') throw createHttpOnlyError(context.getHandler().name);
       const request = context.switchToHttp().getRequest<HttpRequest>();
       const sequencer = request.headers[header];
-      // `key` may return `undefined` at run time. The sequencer's key must then match nothing, so the option is set all
-      // the same.
+      // `key` may return `undefined` at run time. The property is set all the same, and no sequencer has this key.
       const expected: { key?: string } = key ? { key: key(request) } : {};
       const state = typeof sequencer === 'string' ? await this.locks.checkSequencer(sequencer, expected) : 'unknown';
       if (state === 'stale') throw new ConflictException('The lock that this request was made under is no longer held');
@@ -84,7 +83,7 @@ function createGuardClass(header: string, { backend, key }: RequireSequencerOpti
 }
 
 /** @throws LockConfigurationError when the method, or a handler of the class, does not answer HTTP requests */
-function assertHttp(target: object, method: string | symbol | undefined): void {
+function assertHttpOnly(target: object, method: string | symbol | undefined): void {
   if (method === undefined) {
     const prototype: object = Reflect.get(target, 'prototype');
     const names = new MetadataScanner().getAllMethodNames(prototype);

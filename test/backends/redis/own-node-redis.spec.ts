@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createClient } from 'redis';
 import { createClient as createClient5 } from 'redis-5';
-import { nodeRedisMaker } from '../../../lib/backends/redis/clients/node-redis.js';
+import { createNodeRedisClientMaker } from '../../../lib/backends/redis/clients/node-redis.js';
 import type { LoginSource } from '../../../lib/backends/redis/access-options.js';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
 
 describe.each([
-  ['6', nodeRedisMaker(createClient())],
-  ['5', nodeRedisMaker(createClient5())],
+  ['6', createNodeRedisClientMaker(createClient())],
+  ['5', createNodeRedisClientMaker(createClient5())],
 ])("a connection of the backend's own by node-redis %s", (_version, maker) => {
   let world: RedisWorld;
   const clients: { disconnect(): void }[] = [];

@@ -1,5 +1,5 @@
 import { RENEW } from '../../../lib/backends/redis/scripts/lease-scripts.js';
-import { queueScripts } from '../../../lib/backends/redis/scripts/queue-scripts.js';
+import { createQueueScripts } from '../../../lib/backends/redis/scripts/queue-scripts.js';
 
 /** Sources of the scripts on a line, ours or mutants, by what they do. */
 export type LineScripts = Record<
@@ -8,7 +8,7 @@ export type LineScripts = Record<
 >;
 
 export function lineScripts(): LineScripts {
-  const { exclusive, shared } = queueScripts({ sharded: false, declaresKeys: false });
+  const { exclusive, shared } = createQueueScripts({ isSharded: false, declaresKeys: false });
   return {
     acquire: exclusive.acquire.source,
     acquireShare: shared.acquire.source,

@@ -29,7 +29,7 @@ describeServers('the sessions of a server', (type) => {
     return {
       answer,
       async end() {
-        const id = serverSessions.sessionIdOf(await runner.connect());
+        const id = serverSessions.getSessionId(await runner.connect());
         await ask(type === 'postgres' ? `select pg_cancel_backend(${id})` : `kill query ${id}`);
         await answer;
       },
@@ -38,7 +38,7 @@ describeServers('the sessions of a server', (type) => {
 
   it('are at work during a statement, and not between two or after their end', async () => {
     const runner = dataSource.createQueryRunner();
-    const id = serverSessions.sessionIdOf(await runner.connect()) ?? '';
+    const id = serverSessions.getSessionId(await runner.connect()) ?? '';
     const isAtWork = (): Promise<boolean> =>
       serverSessions.isAnySessionWorking(createQuery({ query: ask }), [id, '2147483647'], 0);
     expect(await isAtWork()).toBe(false);
@@ -73,5 +73,6 @@ describeServers('the sessions of a server', (type) => {
     await Promise.all([cut.release(), asking.release()]);
   });
 
-  const idOf = async (runner: QueryRunner): Promise<string> => serverSessions.sessionIdOf(await runner.connect()) ?? '';
+  const idOf = async (runner: QueryRunner): Promise<string> =>
+    serverSessions.getSessionId(await runner.connect()) ?? '';
 });

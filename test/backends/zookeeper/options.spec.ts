@@ -115,7 +115,7 @@ describe('names of nodes', () => {
   });
 
   it("lie over data that may be anybody's", () => {
-    const state = { czxid: 1n, session: Buffer.alloc(8), ctime: Buffer.from('0000019aa0000000', 'hex') };
+    const state = { czxid: 1n, sessionId: Buffer.alloc(8), ctime: Buffer.from('0000019aa0000000', 'hex') };
     const since = new Date(0x019aa0000000);
     const holderIn = (data: Buffer | undefined) => readHolder({ ...state, data });
     expect(holderIn(encodeData({ host: 'h', pid: 7, label: 'l' }))).toEqual({ host: 'h', pid: 7, label: 'l', since });

@@ -21,7 +21,7 @@ import {
   METHOD,
   type Outcome,
   type KeyRange,
-  readOutcome,
+  parseOutcome,
   encodeTransaction,
   type Transaction,
 } from './messages.js';
@@ -30,10 +30,11 @@ import { encode, type Message } from './protobuf.js';
 /** Metadata by which a member without a leader refuses a request at once, instead of waiting for a leader. */
 const REQUIRE_LEADER = { hasleader: 'true' };
 
-/** Limit that reaches full throughput: more would only make all answers late. */
+/** Maximum number of concurrent requests. It reaches full throughput: a larger one would only make all answers late. */
 const MAX_CONCURRENT_REQUESTS = 64;
 /** Factor on the request time-out while the server still answers other requests: a retry would only add load. */
 const BUSY_TIMEOUT_FACTOR = 4;
+/** Maximum number of tries of a request that the server has not processed. */
 const MAX_TRIES = 3;
 /** Number of answers of each endpoint that must agree: several members may share an address. */
 const RECOMPARISONS = 5;
@@ -60,18 +61,18 @@ export class EtcdClient {
 
   async transact(request: Transaction): Promise<Outcome> {
     const maxMs = this.options.requestTimeoutMs * BUSY_TIMEOUT_FACTOR;
-    return readOutcome(await this.#requestLimit.run(() => this.#call(METHOD.txn, encodeTransaction(request), maxMs)));
+    return parseOutcome(await this.#requestLimit.run(() => this.#call(METHOD.txn, encodeTransaction(request), maxMs)));
   }
 
   /** Returns the entries of each range as of one revision. */
   async list(...ranges: readonly KeyRange[]): Promise<readonly (readonly KeyValue[])[]> {
     const request = encodeTransaction({ steps: ranges.map((list) => ({ list })) });
-    return readOutcome(await this.#requestLimit.run(() => this.call(METHOD.txn, request))).readKeysByStep();
+    return parseOutcome(await this.#requestLimit.run(() => this.call(METHOD.txn, request))).readKeysByStep();
   }
 
   /** Bypasses the requests that wait, because the heartbeat of a session depends on this call. */
   async read(names: readonly string[]): Promise<Outcome> {
-    return readOutcome(await this.call(METHOD.txn, encodeTransaction({ steps: names.map((get) => ({ get })) })));
+    return parseOutcome(await this.call(METHOD.txn, encodeTransaction({ steps: names.map((get) => ({ get })) })));
   }
 
   call(method: string, request: Buffer): Promise<Message> {
@@ -86,7 +87,7 @@ export class EtcdClient {
     const headers = await this.#getMetadata();
     const urls = new Set(this.options.endpoints);
     if (urls.size > 1)
-      await Promise.allSettled([...urls].map((url) => this.#readCluster(url, headers, this.#clusterGuard)));
+      await Promise.allSettled([...urls].map((url) => this.#checkCluster(url, headers, this.#clusterGuard)));
     this.#clusterGuard.assertOneCluster();
   }
 
@@ -106,14 +107,14 @@ export class EtcdClient {
   }
 
   /**
-   * Ends the refusal of different clusters once each endpoint answers several times as a member of one, as after a
-   * cluster was rebuilt. Never rejects.
+   * Asks all endpoints again after members of different clusters have answered. Allows requests again once each
+   * endpoint answers several times as a member of one cluster, as after a cluster was rebuilt. Never rejects.
    */
   async #compareClustersAgain(): Promise<void> {
     this.#isComparingAgain = true;
     const guard = new ClusterGuard();
     const urls = this.options.endpoints.flatMap((url) => Array.from({ length: RECOMPARISONS }, () => url));
-    const readings = urls.map((url) => this.#readCluster(url, REQUIRE_LEADER, guard));
+    const readings = urls.map((url) => this.#checkCluster(url, REQUIRE_LEADER, guard));
     const areOneCluster = await Promise.all(readings).then(
       () => true,
       () => false,
@@ -123,7 +124,7 @@ export class EtcdClient {
     this.#isComparingAgain = false;
   }
 
-  async #readCluster(url: string, headers: Metadata, guard: ClusterGuard): Promise<void> {
+  async #checkCluster(url: string, headers: Metadata, guard: ClusterGuard): Promise<void> {
     const { tls, requestTimeoutMs } = this.options;
     const connection = new GrpcConnection(url, tls(), requestTimeoutMs, () => undefined);
     try {
@@ -143,8 +144,9 @@ export class EtcdClient {
       if (!token || !isTokenExpired(error)) throw error;
       if (this.#token === token) this.#token = undefined;
       // A member that refuses even a new token has other users than the rest of its cluster.
-      const isRefusal = (failure: unknown): failure is EtcdError => isMemberRefusal(failure) || isTokenExpired(failure);
-      return this.#callMember(method, request, await this.#getMetadata(), maxMs, isRefusal);
+      const shouldTryNext = (failure: unknown): failure is EtcdError =>
+        isMemberRefusal(failure) || isTokenExpired(failure);
+      return this.#callMember(method, request, await this.#getMetadata(), maxMs, shouldTryNext);
     }
   }
 
@@ -154,7 +156,7 @@ export class EtcdClient {
     request: Buffer,
     headers: Metadata,
     maxMs: number,
-    isRefusal: (error: unknown) => error is EtcdError = isMemberRefusal,
+    shouldTryNext: (error: unknown) => error is EtcdError = isMemberRefusal,
   ): Promise<Message> {
     const refusingUrls = new Set<string>();
     for (let tries = 1; ; tries += 1) {
@@ -167,7 +169,7 @@ export class EtcdClient {
       } catch (error) {
         if (error instanceof EtcdError && isWithoutLeader(error)) connection.end(error);
         if (error instanceof NotGrpcError || isLockError(error)) this.#leaveMember(connection, error);
-        if (isRefusal(error) && refusingUrls.add(connection.url).size < new Set(this.options.endpoints).size) {
+        if (shouldTryNext(error) && refusingUrls.add(connection.url).size < new Set(this.options.endpoints).size) {
           this.#leaveMember(connection, error);
           continue;
         }
@@ -202,8 +204,8 @@ export class EtcdClient {
   }
 
   /**
-   * Lets requests under way finish. Reports `down` only with an error, because a planned close puts no hold in
-   * jeopardy.
+   * Turns to the next member for later requests, and lets requests under way finish. Reports `down` only with an error,
+   * because a planned close endangers no lease.
    */
   #leaveMember(connection: GrpcConnection, error?: Error): void {
     if (this.#connection !== connection) return;
@@ -239,7 +241,7 @@ export class EtcdClient {
   }
 }
 
-/** Excludes the answer of a member that has a leader and is merely slow. */
+/** Returns whether a member refused because it knows no leader, and not because its leader is slow. */
 function isWithoutLeader({ code, message }: EtcdError): boolean {
   return code === 'UNAVAILABLE' && !message.endsWith('request timed out');
 }

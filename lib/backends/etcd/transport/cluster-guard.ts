@@ -11,7 +11,7 @@ interface ClusterOfEndpoint {
  * cluster of its own. A new guard takes its place when all endpoints are of one cluster again.
  */
 export class ClusterGuard {
-  #first: ClusterOfEndpoint | undefined;
+  #firstCluster: ClusterOfEndpoint | undefined;
   #error: LockConfigurationError | undefined;
 
   /** @throws LockConfigurationError */
@@ -22,14 +22,14 @@ export class ClusterGuard {
   /** @throws LockConfigurationError when this reply or an earlier one is of a second cluster */
   checkReply(reply: Message, url: string): void {
     const clusterId = reply.message(1)?.integer(1) ?? 0n;
-    // A proxy may leave the cluster out.
+    // A proxy may leave the cluster's id out of the reply.
     if (clusterId !== 0n) this.#recordCluster({ url, clusterId });
     this.assertOneCluster();
   }
 
   #recordCluster(cluster: ClusterOfEndpoint): void {
-    this.#first ??= cluster;
-    if (cluster.clusterId !== this.#first.clusterId) this.#error ??= createError(this.#first, cluster);
+    this.#firstCluster ??= cluster;
+    if (cluster.clusterId !== this.#firstCluster.clusterId) this.#error ??= createError(this.#firstCluster, cluster);
   }
 }
 

@@ -15,9 +15,9 @@ export class StaleConnectionError extends Error {
 const MIN_SILENCE_BEFORE_PING_MS = 100;
 /** etcd closes a connection that is pinged more often than this, unless it has sent data in between. */
 const MIN_PING_INTERVAL_MS = 5_000;
-/** A ping times out after half of `maxSilenceMs`, as it needs neither a disk nor a quorum, but not sooner than this. */
+/** Minimum time-out of a ping. The usual one is half of `maxSilenceMs`: a ping needs neither a disk nor a quorum. */
 const MIN_PING_TIMEOUT_MS = 1_000;
-/** Eight digits, the maximum of gRPC. */
+/** Maximum time-out that gRPC can express: it has eight digits. */
 const MAX_GRPC_TIMEOUT_MS = 99_999_999;
 
 /**
@@ -27,6 +27,7 @@ const MAX_GRPC_TIMEOUT_MS = 99_999_999;
  */
 export class GrpcConnection {
   readonly #session: ClientHttp2Session;
+  /** Time of the last data from the server; -Infinity before the first. */
   #heardAt = -Infinity;
   #pingedAt = -Infinity;
   #isPinging = false;
@@ -146,6 +147,7 @@ export class GrpcConnection {
     });
   }
 
+  /** Returns a `StaleConnectionError` if the connection worked before, unless `error` tells of the request itself. */
   #toLossError(error: Error): Error {
     if (error instanceof EtcdError || error instanceof NotGrpcError || error instanceof NotProcessedError) return error;
     const { message } = this.#endReason ?? error;

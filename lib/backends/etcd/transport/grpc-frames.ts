@@ -1,4 +1,4 @@
-/** Bytes before each message of gRPC: one tells whether it is compressed, and four are its length. */
+/** Number of bytes before each message of gRPC: one tells whether the message is compressed, four tell its length. */
 const PREFIX_LENGTH = 5;
 /** Limit of gRPC's own clients. etcd's answers to a lock are far smaller. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
@@ -16,7 +16,10 @@ export class FrameReader {
   /** Number of bytes to wait for before pieces are joined, so that each byte is copied twice at most. */
   #neededBytes = PREFIX_LENGTH;
 
-  /** @throws Error when the bytes are no message, or announce one that is too long */
+  /**
+   * Returns the messages that `chunk` completes.
+   * @throws Error when the bytes are no message, or announce one that is too long
+   */
   read(chunk: Buffer): Buffer[] {
     this.#chunks.push(chunk);
     this.#chunksLength += chunk.length;
@@ -35,6 +38,7 @@ export class FrameReader {
   }
 }
 
+/** Returns the length of the first frame, or of its prefix while that is incomplete. */
 function getFirstFrameLength(bytes: Buffer): number {
   if (bytes.length < PREFIX_LENGTH) return PREFIX_LENGTH;
   if (bytes.readUInt8(0) !== 0) throw new Error('the server compressed a message although nobody asked it to');

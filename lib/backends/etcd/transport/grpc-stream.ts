@@ -63,6 +63,7 @@ export function openStream(
   };
   stream.on('response', (responseHead) => {
     listener.onActivity();
+    // A response without messages may have its status in the head, and no trailers.
     statusHeaders = responseHead;
     const error = NotGrpcError.fromHead(responseHead);
     if (error) fail(error);

@@ -42,13 +42,14 @@ export type Step =
   | { readonly remove: string };
 
 /**
- * Condition of a transaction. `createRevision: 0n` means that the key does not exist; with `end`, that no key from `key` up
- * to, not including, `end` exists.
+ * Condition of a transaction. `createRevision: 0n` means that the key does not exist. With `end`, it means that no key
+ * from `key` up to, not including, `end` exists.
  */
 export type Condition =
   | { readonly key: string; readonly end?: string; readonly createRevision: bigint }
   | { readonly key: string; readonly modRevision: bigint };
 
+/** Transaction that carries out `steps` if all conditions of `when` hold, and else `otherwise`. */
 export interface Transaction {
   readonly when?: readonly Condition[];
   readonly steps: readonly Step[];
@@ -63,6 +64,10 @@ export function encodeTransaction({ when = [], steps, otherwise = [] }: Transact
   );
 }
 
+/**
+ * Encodes a condition of equality. Field 2 tells which revision is compared: that of the creation, or that of the last
+ * write.
+ */
 function encodeCondition(condition: Condition): Buffer {
   return 'createRevision' in condition
     ? encode([2, 1], [3, condition.key], [5, condition.createRevision], [64, condition.end])
@@ -100,10 +105,11 @@ export interface Outcome {
   readonly succeeded: boolean;
   /** First key of each step's result; `undefined` where there is none. */
   readonly firstKeys: readonly (KeyValue | undefined)[];
+  /** Decodes and returns all keys of each step's result. */
   readonly readKeysByStep: () => readonly (readonly KeyValue[])[];
 }
 
-export function readOutcome(reply: Message): Outcome {
+export function parseOutcome(reply: Message): Outcome {
   const header = reply.message(1);
   return {
     revision: header?.integer(3) ?? 0n,
@@ -111,14 +117,14 @@ export function readOutcome(reply: Message): Outcome {
     succeeded: reply.flag(2),
     firstKeys: reply.messages(3).map((response) => {
       const first = response.message(1)?.message(2);
-      return first && readKeyValue(first);
+      return first && parseKeyValue(first);
     }),
     readKeysByStep: () =>
-      reply.messages(3).map((response) => (response.message(1)?.messages(2) ?? []).map(readKeyValue)),
+      reply.messages(3).map((response) => (response.message(1)?.messages(2) ?? []).map(parseKeyValue)),
   };
 }
 
-function readKeyValue(message: Message): KeyValue {
+function parseKeyValue(message: Message): KeyValue {
   return {
     key: message.text(1),
     createRevision: message.integer(2),

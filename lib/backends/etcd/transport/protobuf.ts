@@ -1,6 +1,7 @@
 /** Field of a message. Neither zero nor `undefined` is written, because an absent field means zero. */
 export type Field = readonly [number: number, value: bigint | number | boolean | string | Uint8Array | undefined];
 
+// Wire types: they tell how a field's value is encoded.
 const VARINT = 0;
 const FIXED_64 = 1;
 const BYTES = 2;

@@ -5,12 +5,12 @@ import { METHOD } from './messages.js';
 import { encode, type Message } from './protobuf.js';
 
 export interface Watch {
-  /** Returns whether the watch exists, with the permissions and the route that a new one would have. */
+  /** Returns whether the watch still exists, and a new one would use the same connection and token. */
   isCurrent(): boolean;
   end(): void;
 }
 
-/** One key, or the range up to, not including, `end`. In a range only deletions count. */
+/** One key, or the range up to, not including, `end`. In a range, writes do not call `wake`. */
 export interface WatchedKeys {
   readonly key: string;
   readonly end?: string;
@@ -53,6 +53,7 @@ export class WatchStream {
   watch({ key, end }: WatchedKeys, fromRevision: bigint, wake: () => void): Watch {
     const id = ++this.#lastId;
     this.#wakeCallbacksById.set(id, wake);
+    // Fields: the key, the end of the range, the first revision, filters, and the id.
     this.#send(encode([1, encode([1, key], [2, end], [3, fromRevision], [5, end && NO_PUT_FILTER], [7, id])]));
     return {
       isCurrent: () => this.isCurrent && this.#wakeCallbacksById.has(id),
@@ -60,6 +61,7 @@ export class WatchStream {
     };
   }
 
+  /** Closes the stream as soon as it has no watches. */
   retire(): void {
     this.#isRetired = true;
     if (this.#wakeCallbacksById.size === 0) this.#close();

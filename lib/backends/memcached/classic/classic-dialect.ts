@@ -13,7 +13,8 @@ import { addCommand, replaceCommand } from '../store-commands.js';
 import { type Command, refusalError } from '../transport/pipeline.js';
 
 /**
- * Commands that every memcached knows. A grant rests on `gets` alone, the only command whose reply repeats its request.
+ * Commands that every memcached knows. Only the reply to `gets` shows that a lease was granted, because no other reply
+ * repeats the name of the item.
  */
 export class ClassicDialect implements MemcachedDialect {
   constructor(private readonly connection: Pick<MemcachedConnection, 'exchange'>) {}

@@ -13,13 +13,14 @@ export type MemcachedConnectionOptions = Pick<ServerAddress, 'host' | 'port'> &
 const KEEP_ALIVE_INTERVAL_MS = 10_000;
 
 /**
- * Connection that ends with a reply that is overdue or does not fit, so that replies are never mixed up. Plain TCP is
+ * Connection that ends as soon as a reply is overdue or does not fit, so that replies are never mixed up. Plain TCP is
  * reset: unlike a close, a reset also discards what is still on its way to the server.
  */
 export class MemcachedConnection {
   onLost: (error: MemcachedError) => void = () => undefined;
   readonly #pipeline = new Pipeline();
   readonly #timeouts: ReplyTimeouts;
+  /** Functions that each register one request for its replies, and return the text to send; empty after a failure. */
   #unsentRequests: (() => string)[] = [];
   #lostError: MemcachedError | undefined;
   /** Time at which the server last sent something, or accepted the connection. */
@@ -82,7 +83,7 @@ export class MemcachedConnection {
     });
   }
 
-  /** Requests under way fail with `error`. */
+  /** Ends the connection, by a reset only if requests are under way. These requests fail with `error`. */
   end(error: MemcachedError): void {
     if (this.#pipeline.oldestSentAt === undefined) this.socket.destroy();
     this.#fail(error);

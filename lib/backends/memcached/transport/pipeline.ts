@@ -22,7 +22,7 @@ interface Exchange {
   readonly reject: (error: unknown) => void;
 }
 
-/** Assigns each reply to the oldest command without one. */
+/** Commands that have no reply yet, in the order in which they were sent. Each reply belongs to the oldest command. */
 export class Pipeline {
   readonly #parser = new ReplyParser();
   #pendingCommands: { readonly command: Command<unknown>; readonly exchange: Exchange }[] = [];
@@ -69,7 +69,10 @@ export class Pipeline {
   }
 }
 
-/** Leaves out the first word of `line`, the kind of error. The connection remains usable. */
+/**
+ * Returns an error after which the connection remains usable. Its message leaves out the first word of `line`, the kind
+ * of error.
+ */
 export function refusalError(line: string): MemcachedError {
   return new MemcachedError('refused', `the server refused: ${line.replace(/^\w+ /u, '')}`);
 }

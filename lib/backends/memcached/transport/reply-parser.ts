@@ -8,7 +8,7 @@ export interface ReplyPart {
 
 /** Longer than any line of the protocol: a key has at most 250 bytes, a statistic fewer. */
 const MAX_LINE_LENGTH = 2_048;
-/** A server's default limit of an item. */
+/** Maximum size of an item by a server's default settings. */
 const MAX_BLOCK_BYTES = 1_048_576;
 
 const LF = 0x0a;

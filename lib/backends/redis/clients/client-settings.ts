@@ -12,8 +12,8 @@ export const SENTINEL_TIMEOUT_MS = 1_000;
 /** Idle time before TCP keep-alives: firewalls drop connections that are idle for minutes. */
 export const KEEP_ALIVE_AFTER_MS = 10_000;
 const LOGIN_RETRY_MS = 500;
-const NO_REPLICAS_RECONNECT_MS = 5_000;
-export const CONNECTION_NAME = 'nestjs-distributed-lock';
+const NO_REPLICAS_RECONNECT_INTERVAL_MS = 5_000;
+export const CONNECTION_NAME_PREFIX = 'nestjs-distributed-lock';
 
 export interface ServerLocation {
   readonly host: string;
@@ -46,23 +46,23 @@ export function reconnectDelayMs(attempt: number): number {
 }
 
 /**
- * Returns a function that decides whether a client reconnects because of an error. NOREPLICAS may last, and then demands
- * a new connection only once in a while.
+ * Returns a function that decides whether a client reconnects because of an error. A server may answer NOREPLICAS for
+ * long: the client then reconnects only at intervals.
  */
 export function createReconnectRule(): (error: Error) => boolean {
-  let lastAt = -Infinity;
+  let lastReconnectAt = -Infinity;
   return (error) => {
     if (!isFormerMasterError(error)) return false;
     const now = systemClock.now();
-    if (isNoReplicasError(error) && now - lastAt < NO_REPLICAS_RECONNECT_MS) return false;
-    lastAt = now;
+    if (isNoReplicasError(error) && now - lastReconnectAt < NO_REPLICAS_RECONNECT_INTERVAL_MS) return false;
+    lastReconnectAt = now;
     return true;
   };
 }
 
-/** Returns a unique name, which proves that a connection on the server belongs to one client. */
+/** Returns a unique name, by which the backend recognizes a client's connection in the server's list. */
 export function createConnectionName(): string {
-  return `${CONNECTION_NAME}:${randomUUID()}`;
+  return `${CONNECTION_NAME_PREFIX}:${randomUUID()}`;
 }
 
 export function tlsOptions(tls: RedisTls | undefined): ConnectionOptions | undefined {
@@ -70,24 +70,28 @@ export function tlsOptions(tls: RedisTls | undefined): ConnectionOptions | undef
 }
 
 /**
- * Adds the name by which the server chooses its certificate, which neither Node nor the client does. An IP address is
- * not allowed as a name: https://www.rfc-editor.org/rfc/rfc6066#section-3
+ * Adds the host name by which the server chooses its certificate. Neither Node nor the client package adds it. An IP
+ * address is not allowed as a name: https://www.rfc-editor.org/rfc/rfc6066#section-3
  */
 export function withServerName(host: string, tls: ConnectionOptions): ConnectionOptions {
   return isIP(host.replace(/^\[|\]$/gu, '')) === 0 ? { servername: host, ...tls } : tls;
 }
 
-/** Rejects when the connection must not be used: in another database it would not see the locks of other processes. */
+/**
+ * Selects the database of a connection. Rejects when the connection must not be used: in another database it would not
+ * see the locks of other processes.
+ */
 export async function selectDatabase(db: number, sendCommand: RedisClient['call']): Promise<void> {
   try {
     // In lower case, because ioredis sends no `SELECT` in upper case before the client is ready.
     await sendCommand('select', db);
   } catch (error) {
-    // A connection begins in database 0, whose user may lack the right to SELECT.
+    // A connection begins in database 0, and needs no SELECT for it. The user may lack the right to SELECT.
     if (db !== 0 || !isErrorReply(error) || error.message.startsWith('NOAUTH')) throw error;
   }
 }
 
+/** Calls a login function until it succeeds. Resolves to `undefined` when `isStopped` returns true before that. */
 export async function askForLogin(
   login: LoginSource,
   onError: (error: unknown) => void,

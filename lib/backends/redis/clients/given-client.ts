@@ -27,8 +27,7 @@ export function assertClient(client: unknown): void {
   refuseOption('client', `must be a client of ioredis or of redis, version 5 or 6; it ${problem}`);
 }
 
-/** Returns whether the value is a client of one server. */
-export function isClient(client: unknown): client is RedisClient | NodeRedisClient {
+export function isSingleServerClient(client: unknown): client is RedisClient | NodeRedisClient {
   if (isNodeRedis(client)) return isNodeRedisClient(client);
   return !isCluster(client) && missingMethods(client, CLIENT_METHODS).length === 0;
 }
@@ -37,7 +36,7 @@ function isNodeRedis(client: unknown): client is NodeRedisClient | NodeRedisClus
   return isNodeRedisClient(client) || isNodeRedisCluster(client) || isNodeRedisSentinel(client);
 }
 
-/** Returns whether the client finds another server after a failover: it has several, or asks Sentinels for the master. */
+/** Returns whether the client finds the new master after a failover: it has several servers, or asks Sentinels. */
 export function followsFailovers(client: unknown): boolean {
   const options: Partial<Record<string, unknown>> = Object(Reflect.get(Object(client), 'options'));
   return hasSeveralServers(client) || Array.isArray(options.sentinels);
@@ -56,8 +55,9 @@ function missingMethods(client: unknown, methods: readonly string[]): readonly s
 }
 
 /**
- * Accepts only a client that sends a command at once or never, because the commands of `getset` compare no owners.
- * Accepts all clients of several servers: the backend makes its own connections to these.
+ * Accepts only a client that sends a command at once or never. In mode `getset` a late command could change the lease
+ * of another owner, because it does not compare owners. Accepts all clients of several servers, because the backend
+ * makes its own connections to these servers.
  * @throws LockConfigurationError
  */
 export function assertSendsNothingLate(client: unknown): void {

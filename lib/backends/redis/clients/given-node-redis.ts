@@ -6,7 +6,7 @@ import type { NodeRedisClient } from './node-redis-types.js';
 
 const adapters = new WeakMap<NodeRedisClient, GivenNodeRedis>();
 
-/** Returns the only adapter of a client, so that all lock services together add one listener for each event. */
+/** Returns the adapter that all lock services on a client share: together they add one listener for each event. */
 export function adaptNodeRedis(client: NodeRedisClient): RedisClient {
   const adapter = adapters.get(client) ?? new GivenNodeRedis(client);
   adapters.set(client, adapter);
@@ -80,7 +80,7 @@ class GivenNodeRedis extends EventEmitter implements RedisClient {
   };
 
   /** Ignores the errors that node-redis emits while the connection works. */
-  readonly #onError = (): void => {
+  readonly #emitCloseUnlessReady = (): void => {
     if (this.#client.isReady) return;
     this.emit('close');
   };
@@ -93,8 +93,8 @@ class GivenNodeRedis extends EventEmitter implements RedisClient {
   readonly #clientListeners = [
     ['connect', () => this.emit('connecting')],
     ['ready', this.#onReady],
-    ['error', this.#onError],
-    ['reconnecting', this.#onError],
+    ['error', this.#emitCloseUnlessReady],
+    ['reconnecting', this.#emitCloseUnlessReady],
     ['end', this.#onEnd],
   ] as const;
 }

@@ -103,11 +103,11 @@ export async function importIoredis(): Promise<ClientMaker> {
     makeClient: ({ tls, ...location }, login) =>
       makeClient({ ...location, ...(tls && { tls: withServerName(location.host, tls) }) }, login),
     makeMasterClient: (location, login, sentinelLogin) =>
-      makeClient(masterOptions(location), combineLogins(login, sentinelLogin)),
+      makeClient(createMasterOptions(location), combineLogins(login, sentinelLogin)),
   };
 }
 
-function masterOptions({ name, db, natMap, tls, sentinels, sentinelTls }: MasterLocation): ClientOptions {
+function createMasterOptions({ name, db, natMap, tls, sentinels, sentinelTls }: MasterLocation): ClientOptions {
   return {
     name,
     ...(db === undefined ? {} : { db }),
@@ -118,7 +118,7 @@ function masterOptions({ name, db, natMap, tls, sentinels, sentinelTls }: Master
     ...(sentinelTls === undefined ? {} : { sentinelTLS: sentinelTls }),
     connectTimeout: SENTINEL_TIMEOUT_MS,
     sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
-    // Without a delay the client would stop trying for good.
+    // ioredis stops connecting for good when this function returns no delay.
     sentinelRetryStrategy: reconnectDelayMs,
   };
 }

@@ -17,8 +17,9 @@ export function callNodeRedis(client: NodeRedisClient, command: string, ...args:
 }
 
 /**
- * Stands in for the socket of node-redis, which is private. node-redis writes a command in the next iteration of the event
- * loop. When a blocked loop delays that, `bytesRead` grows as by a sign of life: the server was not silent.
+ * Substitute for the socket of node-redis, which is private. node-redis writes a command in the next iteration of the
+ * event loop. When a blocked loop delays the write, `bytesRead` grows although nothing was read: the server got the
+ * command late, and must not count as silent.
  */
 export class LateWriteMonitor {
   readonly stream: NonNullable<RedisClient['stream']> & { bytesRead: number } = {

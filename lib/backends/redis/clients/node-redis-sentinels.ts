@@ -13,7 +13,7 @@ export async function findMaster(
   { sentinels, name, natMap }: Pick<MasterLocation, 'sentinels' | 'name' | 'natMap'>,
   makeClient: SentinelClientMaker,
 ): Promise<Required<RedisAddress>> {
-  let lastMessage = `they do not know the master "${name}"`;
+  let failureReason = `they do not know the master "${name}"`;
   for (const sentinel of sentinels) {
     try {
       const reply = await askForMaster(name, (signal) => makeClient(sentinel, signal));
@@ -21,10 +21,10 @@ export async function findMaster(
       const [host, port] = reply.map(String);
       return natMap?.[`${host}:${port}`] ?? { host: String(host), port: Number(port) };
     } catch (error) {
-      lastMessage = toLoggableError(error).message;
+      failureReason = toLoggableError(error).message;
     }
   }
-  throw new Error(`no Sentinel gives the address of the master: ${lastMessage}`);
+  throw new Error(`no Sentinel gives the address of the master: ${failureReason}`);
 }
 
 /** Resolves to host and port, or to `null` when the Sentinel does not know the master. */

@@ -54,7 +54,7 @@ export interface NodeRedisSentinel {
   getMasterNode(): unknown;
   getSentinelNode(): unknown;
   connect(): Promise<unknown>;
-  /** Calls `use` with the connection to the master, and waits for one. */
+  /** Waits for a connection to the master, and calls `use` with it. */
   _execute<T>(isReadonly: boolean | undefined, use: (client: NodeRedisClient) => Promise<T>): Promise<T>;
   on(event: string, listener: (...args: unknown[]) => void): unknown;
   off(event: string, listener: (...args: unknown[]) => void): unknown;

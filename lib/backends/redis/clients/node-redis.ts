@@ -15,7 +15,7 @@ import { OwnNodeRedis } from './own-node-redis.js';
 
 /**
  * Options of the backend's own clients. The offline queue would send commands late, and notices of maintenance would
- * hold them back. All servers speak RESP2. Sending information on the client needs a right.
+ * hold commands back. All servers speak RESP2. The user may lack the right to send information on the client.
  */
 const OWN_OPTIONS = {
   RESP: 2,
@@ -24,7 +24,8 @@ const OWN_OPTIONS = {
   maintNotifications: 'disabled',
 } as const;
 
-const DUPLICATE_OPTIONS = {
+/** Options that replace those of the application's client in its duplicates. */
+const DUPLICATE_OVERRIDES = {
   ...OWN_OPTIONS,
   url: undefined,
   name: undefined,
@@ -45,15 +46,16 @@ const SOCKET_OPTIONS = {
 
 export async function importNodeRedis(): Promise<ClientMaker> {
   const { createClient } = await import('redis');
-  return nodeRedisMaker(createClient({ ...OWN_OPTIONS }));
+  return createNodeRedisClientMaker(createClient({ ...OWN_OPTIONS }));
 }
 
 /**
- * @param template client to duplicate, which is never connected: `createClient` takes milliseconds, unlike `duplicate`
+ * @param template client that is only duplicated, never connected: `createClient` needs milliseconds of work for each
+ *   client, and `duplicate` does not
  */
-export function nodeRedisMaker(template: NodeRedisClient): ClientMaker {
+export function createNodeRedisClientMaker(template: NodeRedisClient): ClientMaker {
   const duplicateTemplate = (location: ServerLocation, login: Login, signal: AbortSignal): NodeRedisClient =>
-    template.duplicate(clientOptions(location, login, signal));
+    template.duplicate(createClientOptions(location, login, signal));
   const makeClientWithLogin = async (
     location: ServerLocation,
     login: LoginSource,
@@ -74,7 +76,7 @@ export function nodeRedisMaker(template: NodeRedisClient): ClientMaker {
   };
 }
 
-function clientOptions(location: ServerLocation, login: Login, signal: AbortSignal) {
+function createClientOptions(location: ServerLocation, login: Login, signal: AbortSignal) {
   const { host, port, family, tls } = location;
   const { username, password } = login;
   const address = { host, ...(port === undefined ? {} : { port }), ...(family === undefined ? {} : { family }) };
@@ -89,7 +91,8 @@ function clientOptions(location: ServerLocation, login: Login, signal: AbortSign
 
 /**
  * Returns the backend's own client with the address, login and TLS of the application's client.
- * @param findTemplate called for each connection
+ * @param findTemplate called for each connection; resolves to the client to duplicate
+ * @param address address that replaces the one of the application's client
  */
 export function duplicateNodeRedis(
   findTemplate: () => Promise<NodeRedisClient>,
@@ -98,13 +101,13 @@ export function duplicateNodeRedis(
   return new OwnNodeRedis(async (signal) => {
     const template = await findTemplate();
     return template.duplicate({
-      ...DUPLICATE_OPTIONS,
-      socket: duplicateSocketOptions(template.options, address, signal),
+      ...DUPLICATE_OVERRIDES,
+      socket: mergeSocketOptions(template.options, address, signal),
     });
   });
 }
 
-function duplicateSocketOptions({ socket }: NodeRedisOptions = {}, address: object = {}, signal: AbortSignal): object {
+function mergeSocketOptions({ socket }: NodeRedisOptions = {}, address: object = {}, signal: AbortSignal): object {
   const { host, servername, tls, ...rest }: Partial<Record<string, unknown>> = { ...socket, ...address };
   const needsServerName = tls === true && typeof host === 'string' && isIP(host) === 0;
   return {

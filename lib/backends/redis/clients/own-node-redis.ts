@@ -10,7 +10,7 @@ import type { NodeRedisClient } from './node-redis-types.js';
 /**
  * Makes a client of node-redis that is not connected yet, and never reconnects.
  * @param signal ends the client's socket in any state
- * @param onError called with the error each time a login fails and this function repeats it
+ * @param onError called with each error of the login function, which is called again after a pause
  */
 export type NodeRedisMaker = (signal: AbortSignal, onError: (error: unknown) => void) => Promise<NodeRedisClient>;
 
@@ -40,7 +40,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
   #abortController = new AbortController();
   #endConnection = (): void => undefined;
   readonly #lateWriteMonitor = new LateWriteMonitor();
-  readonly #demandsReconnect = createReconnectRule();
+  readonly #shouldReconnect = createReconnectRule();
   readonly #channels = new Set<string>();
   #attemptCount = 0;
 
@@ -66,7 +66,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     const reply = callNodeRedis(client, command, ...args);
     this.#lateWriteMonitor.onCall();
     reply.catch((error: unknown) => {
-      if (client === this.#client && isErrorReply(error) && this.#demandsReconnect(error)) this.#endConnection();
+      if (client === this.#client && isErrorReply(error) && this.#shouldReconnect(error)) this.#endConnection();
     });
     return reply;
   }
@@ -138,7 +138,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     await client.connect();
     const { connectionName, db } = this.options;
     await selectDatabase(db, (command, ...args) => callNodeRedis(client, command, ...args));
-    // As an option of the client, the name would cost a user without the right to set it the connection.
+    // Not set by the option `name`: with it, the connection of a user who may not set names would fail.
     callNodeRedis(client, 'CLIENT', 'SETNAME', connectionName).catch(() => undefined);
   }
 
@@ -154,7 +154,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
       this.#channels.delete(channel);
       return client[PUB_SUB_METHODS[command]](channel);
     }
-    // Callers subscribe again to test the connection, for which node-redis sends nothing. A reply to PING tests it, too.
+    // Callers subscribe again to test the connection. node-redis would send nothing then, so a PING is sent.
     if (this.#channels.has(channel))
       return callNodeRedis(client, 'PING').catch((error: unknown) => {
         if (!isErrorReply(error)) throw error;

@@ -9,7 +9,7 @@ const ASKING_COMMAND = ['ASKING'] as const;
 const MIGRATION_RETRY_MS = 50;
 
 /**
- * Sends each request to the master of its key, and follows redirectionCount:
+ * Sends each request to the master of its key, and follows redirections:
  * https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#redirection-and-resharding
  */
 export class ClusterConnection implements RedisServers {
@@ -96,8 +96,8 @@ const OUT_OF_SERVICE_PATTERN = /\b(?:CLUSTERDOWN|MASTERDOWN|READONLY|LOADING) /u
 
 function parseRedirection(
   message: string,
-  sender: string,
+  replierAddress: string,
 ): { readonly kind: string; readonly address: string } | undefined {
   const { kind, host, port } = /^(?<kind>MOVED|ASK) \d+ (?<host>\S*):(?<port>\d+)/u.exec(message)?.groups ?? {};
-  return kind === undefined ? undefined : { kind, address: resolveAddress(host, port, sender) };
+  return kind === undefined ? undefined : { kind, address: resolveAddress(host, port, replierAddress) };
 }

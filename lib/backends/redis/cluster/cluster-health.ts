@@ -20,7 +20,7 @@ export class ClusterHealth {
     const hasNodeThatIs = (status: BackendHealth['status']): boolean => nodes.some((node) => node.status === status);
     const isDown = this.#downReason !== undefined || hasNodeThatIs('down');
     const status = hasNodeThatIs('up') ? 'up' : isDown ? 'down' : 'idle';
-    const details = [...(this.#downReason === undefined ? [] : [this.#downReason]), ...nodes.flatMap(getDetails)];
+    const details = [...(this.#downReason === undefined ? [] : [this.#downReason]), ...nodes.flatMap(getNodeDetails)];
     return { status, nodes, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
   }
 
@@ -68,7 +68,7 @@ export class ClusterHealth {
   }
 }
 
-export function getDetails({ name, status, detail }: NodeHealth): string[] {
+export function getNodeDetails({ name, status, detail }: NodeHealth): string[] {
   if (status === 'down') return [`${name} is down: ${detail ?? 'no reason is known'}`];
   return detail === undefined ? [] : [`${name}: ${detail}`];
 }

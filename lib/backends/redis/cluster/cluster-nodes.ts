@@ -14,13 +14,14 @@ const MAX_RETRY_MS = 1_000;
 const MIN_LOAD_INTERVAL_MS = 200;
 const MASTERS_ASKED_AT_ONCE = 3;
 
+/** Connections to the nodes of a cluster, and the map of its slots to their masters. */
 export class ClusterNodes {
   readonly health = new ClusterHealth();
   readonly #connections = new Map<string, RedisConnection>();
   onSlotsMoved = (): void => undefined;
   slots: SlotMap | undefined;
   #slotsPromise: Promise<SlotMap> | undefined;
-  #applicationRefresh: Promise<unknown> | undefined;
+  #applicationRefreshPromise: Promise<unknown> | undefined;
   #nextLoad: Timer | undefined;
   #retryCount = 0;
   #lastLoadAt = -Infinity;
@@ -72,7 +73,7 @@ export class ClusterNodes {
     return this.#slotsPromise;
   }
 
-  /** Reports a failure to the health only. */
+  /** Loads the slots in the background. Reports a failure to the health only. */
   refreshSlots(): void {
     this.loadSlots().catch(() => undefined);
   }
@@ -111,9 +112,9 @@ export class ClusterNodes {
   }
 
   #refreshApplicationCluster(): void {
-    const onSettled = (): void => void (this.#applicationRefresh = undefined);
-    if (this.#applicationRefresh) return;
-    this.#applicationRefresh = this.source.refreshApplicationCluster?.().then(onSettled, onSettled);
+    const onSettled = (): void => void (this.#applicationRefreshPromise = undefined);
+    if (this.#applicationRefreshPromise) return;
+    this.#applicationRefreshPromise = this.source.refreshApplicationCluster?.().then(onSettled, onSettled);
   }
 
   #loadFromFastest(addresses: readonly string[]): Promise<SlotMap> {

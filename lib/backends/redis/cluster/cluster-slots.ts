@@ -28,7 +28,7 @@ export class SlotMap {
   }
 }
 
-/** Returns `host:port`. The host of `replierAddress` stands in for a missing one, because a node may not know its own host. */
+/** Returns `host:port`. If a node does not know its own host, the host of `replierAddress` stands in for it. */
 export function resolveAddress(host: unknown, port: unknown, replierAddress: string): string {
   const isKnown = typeof host === 'string' && host !== '' && host !== '?';
   return `${isKnown ? host : splitAddress(replierAddress).host}:${String(port)}`;

@@ -34,7 +34,7 @@ export function createClusterSource(
   };
 }
 
-/** Returns a source that duplicates the connections of the `Cluster`, and sends it no commands of locks. */
+/** Returns a source that duplicates connections of the `Cluster`. The `Cluster` itself gets no commands of locks. */
 export function createGivenClusterSource(givenCluster: RedisCluster): ClusterSource {
   const { keyPrefix = '', natMap } = givenCluster.options;
   return {

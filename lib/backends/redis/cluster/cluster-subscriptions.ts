@@ -73,7 +73,7 @@ export class ClusterSubscriptions implements Subscriptions {
 
   /** Wakes all waiters, because their keys may have moved. */
   #onSlotsMoved(): void {
-    for (const [address, { name }] of this.#subscriptionByAddress) {
+    for (const [address, { channelName: name }] of this.#subscriptionByAddress) {
       const isMaster = this.nodes.slots?.masters.has(address) === true;
       const hasChannel = name === undefined ? isMaster : this.nodes.slots?.masterOf(slotOf(name)) === address;
       if (!hasChannel) this.#closeSubscription(address);

@@ -3,7 +3,7 @@ import type { NodeRedisClient, NodeRedisCluster, NodeRedisClusterNode } from '..
 import type { NatMap } from '../connection/redis-client.js';
 import { type ClusterSource, reachableAddress } from './cluster-source.js';
 
-/** Returns a source that duplicates the connections of the cluster, and sends it no commands of locks. */
+/** Returns a source that duplicates connections of the cluster client, which itself gets no commands of locks. */
 export function createGivenNodeRedisClusterSource(cluster: NodeRedisCluster): ClusterSource {
   const loadNodes = async (): Promise<[NodeRedisClusterNode, ...NodeRedisClusterNode[]]> => {
     if (!cluster.isOpen) await cluster.connect();

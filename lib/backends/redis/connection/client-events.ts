@@ -11,7 +11,10 @@ interface SharedListeners {
 
 const sharedListenersByClient = new WeakMap<RedisClient, SharedListeners>();
 
-/** Lets all lock services on a client share one listener for each event, because Node warns of a leak after ten. */
+/**
+ * Adds listeners to a client, and returns a function that removes them. All lock services on a client share one
+ * listener for each event, because Node warns of a leak at more than ten.
+ */
 export function addClientListeners(client: RedisClient, listeners: ClientListeners): () => void {
   const { allListeners, callbacks } = sharedListenersOf(client);
   if (allListeners.size === 0) for (const event of EVENTS) client.on(event, callbacks[event]);

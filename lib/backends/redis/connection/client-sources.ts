@@ -1,6 +1,6 @@
 import {
   createLoginSource,
-  createSecretLoginSource,
+  createLoginSourceFromSecrets,
   type RedisHostOptions,
   type RedisLoginOptions,
 } from '../access-options.js';
@@ -28,7 +28,7 @@ export function createHostSource(
   clientPackage?: RedisClientPackage,
 ): ClientSource {
   const address = { host, ...(port === undefined ? {} : { port }), ...(db === undefined ? {} : { db }) };
-  const login = createSecretLoginSource(secrets);
+  const login = createLoginSourceFromSecrets(secrets);
   const location = { ...address, tls: tlsOptions(tls) };
   return { makeClient: async () => (await loadClientMaker(clientPackage, 'host')).makeClient(location, login) };
 }

@@ -2,9 +2,9 @@ import { NotSentError, ReportedHealth } from '../../../core/index.js';
 
 export interface ClientStateListener {
   onUsable(): void;
-  /** With `error`, fails the requests that wait now. */
+  /** @param error error with which the waiting requests fail; `undefined` when they may go on waiting */
   onUnusable(error?: Error): void;
-  /** Called at the first reply to a new connection that is no error. */
+  /** Called when a new connection gets its first reply that is no error. */
   onFirstSuccess(): void;
 }
 
@@ -13,7 +13,7 @@ export class ClientState {
   #isReady = false;
   #isUsable = false;
   #isClosed = false;
-  #hasAnswered = false;
+  #hasReceivedSuccess = false;
 
   constructor(private readonly listener: ClientStateListener) {}
 
@@ -33,7 +33,7 @@ export class ClientState {
 
   becomeReady(): void {
     this.#isReady = true;
-    this.#hasAnswered = false;
+    this.#hasReceivedSuccess = false;
   }
 
   becomeUsable(): void {
@@ -67,8 +67,8 @@ export class ClientState {
     if (this.#isReady && !this.#isUsable) this.becomeUsable();
     if (!isSuccess) return;
     this.health.report('up');
-    if (this.#hasAnswered) return;
-    this.#hasAnswered = true;
+    if (this.#hasReceivedSuccess) return;
+    this.#hasReceivedSuccess = true;
     this.listener.onFirstSuccess();
   }
 }

@@ -12,11 +12,11 @@ export interface PendingRequestListener {
   onSettled(pending: PendingRequest): void;
   onErrorReply(error: Error): void;
   /**
-   * Returns whether to send a request again alone, after one call of a shared command had an error of a former master.
-   * One request at a time is enough to show the client the error.
+   * Returns whether to send a request again in a command of its own. Called when one call of a shared command got an
+   * error of a former master. The client may reconnect when it sees that error: one such request at a time is enough.
    */
   tryReserveResend(): boolean;
-  /** Sends a request again whose first command the server did not carry out. */
+  /** Sends a request again. Called only when the server did not carry out the first command of the request. */
   resend(pending: PendingRequest, mode: SendMode): void;
 }
 
@@ -32,7 +32,8 @@ export class PendingRequest {
   index = -1;
   /** Time when the request began to wait for a usable client; 0 when the client was usable. */
   enqueuedAt = 0;
-  readonly size: number;
+  readonly commandCount: number;
+  /** Replies in the order of the commands. The constructor fills the list with placeholders. */
   readonly #replies: unknown[];
   #missingReplyCount: number;
 
@@ -44,8 +45,8 @@ export class PendingRequest {
     readonly resolve: (replies: readonly unknown[]) => void,
     readonly reject: (error: unknown) => void,
   ) {
-    this.size = request.commands.length + (request.confirmation ? 1 : 0);
-    this.#missingReplyCount = this.size;
+    this.commandCount = request.commands.length + (request.confirmation ? 1 : 0);
+    this.#missingReplyCount = this.commandCount;
     this.#replies = request.commands.length === 1 ? [undefined] : [...request.commands];
   }
 
@@ -58,7 +59,7 @@ export class PendingRequest {
       const shouldResend = isCommandShared && isFormerMasterError(error) && this.listener.tryReserveResend();
       return shouldResend ? this.#resend({ ...this.mode, hasOwnCommand: true }) : this.fail(error);
     }
-    this.#replies[this.size - this.#missingReplyCount] = reply;
+    this.#replies[this.commandCount - this.#missingReplyCount] = reply;
     this.#missingReplyCount -= 1;
     if (this.#missingReplyCount > 0) return;
     this.listener.onSettled(this);
@@ -111,7 +112,10 @@ interface BatchCommand {
 export class CommandBatch {
   /** Commands in the order of their first requests: an acquisition must not overtake the release of its key. */
   readonly #commands: BatchCommand[] = [];
-  /** Index of the first command that further calls may share. In an earlier one they would overtake another request. */
+  /**
+   * Index of the first command that further calls may share. A call that joined an earlier command would overtake
+   * another request.
+   */
   #firstShareableIndex = 0;
   readonly #unconfirmedRequests: PendingRequest[] = [];
   /** Whether calls were kept apart only because of their keys. */
@@ -187,9 +191,10 @@ export class CommandBatch {
       }
     };
     try {
-      // ASKING holds for the next command only: `CLIENT CACHING` between it and the script would use it up.
-      const isSingle = requests[0]?.request.commands.length === 1;
-      if (isSingle && 'script' in command && command.script.isTracked) this.tracking.trackNextCommand(this.client);
+      // In a request of several commands, ASKING may precede the script. ASKING holds for one command only, and
+      // `CLIENT CACHING` between the two would be that command.
+      const isOnlyCommand = requests[0]?.request.commands.length === 1;
+      if (isOnlyCommand && 'script' in command && command.script.isTracked) this.tracking.trackNextCommand(this.client);
       const rawCommand =
         'script' in command ? toEvalCommand(command.script, calls, requests[0]?.mode.sendsSource) : command;
       this.client.call(...rawCommand).then(onAnswer, onFailure);

@@ -29,7 +29,10 @@ export class FormerConnection {
     if (id !== undefined) this.#identity = { id, name };
   }
 
-  /** Never rejects, and settles within the time-out. */
+  /**
+   * Has the server end the former connection. Never rejects, and settles within the time-out.
+   * @param client client of the present connection, which sends the commands
+   */
   async end(client: RedisClient): Promise<void> {
     const identity = this.#identity;
     this.#identity = undefined;

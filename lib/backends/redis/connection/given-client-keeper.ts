@@ -64,7 +64,7 @@ export class GivenClientKeeper implements ClientKeeper {
     this.state.health.report('down', error.message);
   }
 
-  noAnswerError(): Error {
+  createNoAnswerError(): Error {
     return new Error(`no answer within ${this.timeoutMs} ms`);
   }
 

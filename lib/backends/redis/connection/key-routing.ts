@@ -25,7 +25,8 @@ type SendCommands = (commands: readonly RedisCommand[]) => Promise<readonly unkn
 
 /**
  * Decides which keys may share a command. A proxy may send a command to the server of its first key, and the other keys
- * would be locked on the wrong server. Until a test has shown that the server keeps all keys, each shares with itself.
+ * would be locked on the wrong server. Unless the slots are known, only calls for one key share a command, until a test
+ * shows that the server keeps all keys.
  */
 export class KeyRouting {
   #keepsAllKeys = false;
@@ -55,11 +56,14 @@ export class KeyRouting {
     this.health.setAdvice('slots', SLOTS_ADVICE);
   }
 
-  /** Writes unused keys by one command, and deletes each by a command of its own. Never rejects. */
+  /**
+   * Tests whether the server keeps all keys that one command writes. Deletes each key by a command of its own, which a
+   * proxy sends to that key's server. Never rejects.
+   */
   async test(send: SendCommands): Promise<void> {
     this.#nextTestAt = Infinity;
     const keys = Array.from({ length: TESTED_KEY_COUNT }, () => leaseKeyOf(this.prefix, createUnusedName()));
-    const writeKeys: readonly [string, ...RedisArgument[]] = [
+    const writeCommand: readonly [string, ...RedisArgument[]] = [
       'EVAL',
       WRITE_KEYS_SCRIPT,
       keys.length,
@@ -67,7 +71,7 @@ export class KeyRouting {
       TESTED_KEY_TTL_MS,
     ];
     try {
-      const [, ...deletedCounts] = await send([writeKeys, ...keys.map((key) => ['DEL', key] as const)]);
+      const [, ...deletedCounts] = await send([writeCommand, ...keys.map((key) => ['DEL', key] as const)]);
       this.#keepsAllKeys = deletedCounts.every((count) => Number(count) === 1);
       this.#nextTestAt = systemClock.now() + RETEST_MS;
       this.health.setAdvice('routing', this.#keepsAllKeys ? undefined : PROXY_ADVICE);

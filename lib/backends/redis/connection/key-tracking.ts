@@ -16,7 +16,7 @@ class TrackedByApplicationError extends Error {
 
 /**
  * Has the server track the keys that this process renews, and report when one of them changes. The reports go to a
- * second connection, because RESP2 cannot mix them with replies.
+ * second connection, the listener, because RESP2 cannot mix reports with replies.
  * https://redis.io/docs/latest/develop/reference/client-side-caching/
  *
  * A report is only a hint: the server also sends it when it stops tracking a key for lack of space. Each renewal yields
@@ -26,7 +26,7 @@ export class KeyTracking implements ServiceTracking {
   #listenerClient: RedisClient | undefined;
   /** The `CLIENT ID` of the listener, once it has subscribed. */
   #listenerId: string | undefined;
-  #trackedClient: RedisClient | undefined;
+  #commandClient: RedisClient | undefined;
   #announcedListenerId: string | undefined;
   #isTracking = false;
   #isRefused = false;
@@ -79,8 +79,8 @@ export class KeyTracking implements ServiceTracking {
     this.#listenerClient = undefined;
     this.#listenerId = undefined;
     this.#isTracking = false;
-    const client = this.#trackedClient;
-    this.#trackedClient = undefined;
+    const client = this.#commandClient;
+    this.#commandClient = undefined;
     if (client) SharedTracking.of(client).remove(this);
   }
 
@@ -88,7 +88,7 @@ export class KeyTracking implements ServiceTracking {
   readonly onMessage = (channel: unknown, names: unknown): void => {
     if (String(channel) !== CHANGES_CHANNEL) return;
     // Several services may share the client. One of their listeners gets the reports for all.
-    const sharers = this.#trackedClient ? SharedTracking.of(this.#trackedClient).sharers : [this];
+    const sharers = this.#commandClient ? SharedTracking.of(this.#commandClient).sharers : [this];
     for (const sharer of sharers) {
       if (!Array.isArray(names)) sharer.onChange(undefined);
       else for (const name of names) sharer.onChange(String(name));
@@ -105,11 +105,12 @@ export class KeyTracking implements ServiceTracking {
     this.onChange(undefined);
   }
 
+  /** Has the server send reports for the connection of `client` to the listener, unless it does so already. */
   announceListener(client: RedisClient): void {
     const listenerId = this.#listenerId;
-    if (listenerId === undefined || (client === this.#trackedClient && listenerId === this.#announcedListenerId))
+    if (listenerId === undefined || (client === this.#commandClient && listenerId === this.#announcedListenerId))
       return;
-    this.#trackedClient = client;
+    this.#commandClient = client;
     this.#announcedListenerId = listenerId;
     this.#isTracking = false;
     if (this.isApplicationClient) void this.#trackApplicationClient(client, listenerId);
@@ -117,15 +118,15 @@ export class KeyTracking implements ServiceTracking {
   }
 
   trackNextCommand(client: RedisClient): void {
-    if (client !== this.#trackedClient || !this.#isTracking) return;
+    if (client !== this.#commandClient || !this.#isTracking) return;
     client.call('CLIENT', 'CACHING', 'YES').catch((error: unknown) => {
       if (this.#isTracking && isErrorReply(error)) this.#onRefusal(error);
     });
   }
 
-  /** Tracks no keys where the application tracks keys on the client itself, and would miss its reports. */
+  /** Starts tracking, unless the application itself tracks keys on the client: it would miss its own reports. */
   async #trackApplicationClient(client: RedisClient, listenerId: string): Promise<void> {
-    const isCurrent = (): boolean => client === this.#trackedClient && listenerId === this.#listenerId;
+    const isCurrent = (): boolean => client === this.#commandClient && listenerId === this.#listenerId;
     try {
       const redirectId = String(await client.call('CLIENT', 'GETREDIR'));
       if (!isCurrent()) return;
@@ -148,7 +149,7 @@ export class KeyTracking implements ServiceTracking {
       .then(onSuccess, (error: unknown) => listenerId === this.#listenerId && this.#onTrackingError(error));
   }
 
-  /** Ends the tracking only after an error reply. After other errors the next commands try again. */
+  /** Ends the tracking after an error reply, or when the application tracks keys. After other errors it is retried. */
   #onTrackingError(error: unknown): void {
     if (isErrorReply(error) || error instanceof TrackedByApplicationError) this.#onRefusal(error);
     else {

@@ -85,7 +85,7 @@ export class OwnClientKeeper implements ClientKeeper {
     if (this.#client) void this.#formerConnection.remember(this.#client, sendCommand);
   }
 
-  noAnswerError(): Error {
+  createNoAnswerError(): Error {
     const reason = this.#lastError && !this.state.isReady ? `: ${this.#lastError.message}` : '';
     return new Error(`no answer within ${this.timeoutMs} ms${reason}`);
   }

@@ -1,8 +1,8 @@
 import type { ReportedHealth } from '../../../core/index.js';
 
 /**
- * The part of a client that the backend uses, in the names of ioredis. Clients of ioredis 5 and 6 fit. `clients/` has
- * adapters of node-redis.
+ * The part of a client that the backend uses, with the method names of ioredis. Clients of ioredis 5 and 6 fit.
+ * `clients/` has adapters for clients of node-redis.
  */
 export interface RedisClient {
   readonly status: string;
@@ -59,5 +59,6 @@ export interface ClientSource {
   makeClient(): Promise<RedisClient>;
   /** @default as `makeClient` does */
   makeSubscriber?(): Promise<RedisClient>;
+  /** Calls `onNewMaster` when the Sentinels announce another master. Returns a function that ends the watch. */
   watchMaster?(health: ReportedHealth, onNewMaster: () => void): () => void;
 }

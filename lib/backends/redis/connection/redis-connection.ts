@@ -101,7 +101,7 @@ export class RedisConnection implements RedisServers {
     this.tracking.start(onChange);
   }
 
-  /** Whether keys are tracked now. A tracked key has an early renewal, which would delay acquisitions in a burst. */
+  /** Whether more keys may be tracked. Tracking needs an early renewal, which would delay acquisitions in a burst. */
   get canTrackKeys(): boolean {
     return this.tracking.isPossible && this.#waitingRequests.count < MAX_WAITING_REQUESTS_TO_TRACK;
   }
@@ -162,10 +162,12 @@ export class RedisConnection implements RedisServers {
   }
 
   #onEnqueued(pending: PendingRequest): void {
-    // A request for a usable client keeps 0, which saves reading the clock. Its wait would count from `#unusableSince`.
+    // While the client is usable, `enqueuedAt` stays 0, which saves reading the clock. If the client then becomes
+    // unusable, the wait counts from `#unusableSince`.
     if (!this.#clientState.isUsable) pending.enqueuedAt = this.clock.now();
     const canSend = this.#clientState.isUsable && this.#requestsUnderWay.hasCapacity;
-    // All requests of an iteration share one confirmation by the replicas, and the next batch would wait for it.
+    // Requests with a confirmation are not sent early. All of one iteration share one confirmation by the replicas:
+    // after an early batch, the rest would wait until that batch is confirmed.
     if (canSend && this.#waitingRequests.hasFullBatch && !pending.request.confirmation) this.#sendWaiting();
     else this.#scheduleSend();
     this.#replyTimeouts.start();
@@ -197,10 +199,10 @@ export class RedisConnection implements RedisServers {
     this.#waitingRequests.moveTo(batch, this.#requestsUnderWay);
     batch.send();
     stream?.uncork();
-    if (batch.couldShareMore && this.#routing.needsTest) void this.#routing.test(this.#sendTest);
+    if (batch.couldShareMore && this.#routing.needsTest) void this.#routing.test(this.#sendRoutingTest);
   };
 
-  readonly #sendTest = (commands: readonly RedisCommand[]): Promise<readonly unknown[]> =>
+  readonly #sendRoutingTest = (commands: readonly RedisCommand[]): Promise<readonly unknown[]> =>
     this.send('', { commands, read: (replies) => replies });
 
   #failWaiting(error: Error, deadline = Infinity): void {
@@ -233,13 +235,13 @@ export class RedisConnection implements RedisServers {
       else this.#onSilence();
     }
     if (this.#clientState.isUsable || this.#nextDeadline() > now) return;
-    const error = this.#keeper.noAnswerError();
+    const error = this.#keeper.createNoAnswerError();
     this.#failWaiting(new NotSentError(error.message), now);
     this.#keeper.onConnectTimeout(error);
   };
 
   #onSilence(): void {
-    const error = this.#keeper.noAnswerError();
+    const error = this.#keeper.createNoAnswerError();
     this.#requestsUnderWay.failAll(error);
     this.#keeper.onSilence(error);
   }

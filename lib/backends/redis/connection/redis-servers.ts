@@ -5,7 +5,10 @@ import type { RedisCommand } from './redis-client.js';
 export interface RedisRequest<T> {
   /** Commands for one connection, in this order. The request fails with the first command that fails. */
   readonly commands: readonly (RedisCommand | ScriptCall)[];
-  /** Command that is sent once after all requests of one write, and whose reply each of them gets as its last. */
+  /**
+   * Command that is sent once, after all requests of one write. Its reply is also the last reply of each request that
+   * has a confirmation.
+   */
   readonly confirmation?: RedisCommand | undefined;
   /** Returns the result of the request, or throws to fail the request. */
   readonly read: (replies: readonly unknown[]) => T | Promise<T>;

@@ -19,26 +19,29 @@ export class RequestsUnderWay {
     return this.#freeCommandCount > 0;
   }
 
-  /** Whether a request waits for its confirmation. Until then the server answers no further command. */
+  /**
+   * Whether a request waits for the confirmation by the replicas. Until the server has sent it, the server answers no
+   * further command of the connection.
+   */
   get hasUnconfirmed(): boolean {
     return this.#unconfirmedCount > 0;
   }
 
   add(pending: PendingRequest): void {
     pending.index = this.#requests.push(pending) - 1;
-    this.#freeCommandCount -= pending.size;
+    this.#freeCommandCount -= pending.commandCount;
     if (pending.request.confirmation) this.#unconfirmedCount += 1;
   }
 
   /** Puts the last request in the place of the removed one, which takes constant time. */
   remove(pending: PendingRequest): void {
-    const { index, size, request } = pending;
+    const { index, commandCount, request } = pending;
     const lastRequest = this.#requests.pop();
     if (lastRequest && lastRequest !== pending) {
       this.#requests[index] = lastRequest;
       lastRequest.index = index;
     }
-    this.#freeCommandCount += size;
+    this.#freeCommandCount += commandCount;
     if (request.confirmation) this.#unconfirmedCount -= 1;
   }
 

@@ -18,7 +18,10 @@ function evictionAdvice(info: string): string | undefined {
   return `maxmemory-policy is ${policy}: a server short of memory may delete locks that are held; set noeviction`;
 }
 
-/** `INFO replication` counts good replicas only where `min-replicas-to-write` is set. */
+/**
+ * Returns advice for a master that has replicas and no `min-replicas-to-write`. Only with this setting has
+ * `INFO replication` a count of good replicas.
+ */
 function replicationAdvice(info: string): string | undefined {
   if (!/^connected_slaves:[1-9]/mu.test(info) || info.includes('min_slaves_good_slaves:')) return undefined;
   return (

@@ -1,10 +1,13 @@
 import type { RedisClient } from './redis-client.js';
 
-/** Part of one lock service in the tracking that it shares. Each service has a listener of its own. */
+/**
+ * Key tracking of one lock service, which may share its client with other services. Each service has a listener of its
+ * own: a second connection, to which the server can send its reports.
+ */
 export interface ServiceTracking {
   /** @param name name of a key that has changed; `undefined` for any key */
   onChange(name: string | undefined): void;
-  /** Makes the next command tell the server this service's listener, because the receiving one has stopped. */
+  /** Has the service name its own listener to the server with its next command. The former receiver has stopped. */
   announceWithNextCommand(): void;
 }
 

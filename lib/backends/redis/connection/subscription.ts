@@ -12,8 +12,8 @@ const CHECK_MS = 5_000;
 const TRACKING_CHECK_MS = 30_000;
 
 /**
- * KEYS is the channel, because some proxies refuse scripts without keys. ARGV is the channel without the client's
- * `keyPrefix`.
+ * ARGV[1] is the channel. KEYS[1] repeats it, because some proxies refuse scripts without keys; the client may put its
+ * `keyPrefix` before KEYS[1].
  */
 const COUNT_LISTENERS_SCRIPT = "return redis.call('PUBSUB', 'NUMSUB', ARGV[1])";
 
@@ -30,8 +30,8 @@ export interface Subscriptions {
 }
 
 /**
- * Subscription on which one server wakes the waiters of this process, and reports changed keys. It connects with the
- * first waiter, or with the first lock that is held for longer than some milliseconds.
+ * Subscription on which one server wakes the waiters of this process, and reports changed keys. It connects when the
+ * first caller waits, or when the first lock has been held for some milliseconds.
  *
  * Messages are only hints, because they may be lost: all waiters retry whenever the subscription begins or ends. While
  * a caller waits, the subscription is confirmed again and again, because networks drop idle connections without notice.
@@ -53,7 +53,7 @@ export class Subscription implements Subscriptions {
     /** Connection for commands. */
     private readonly connection: RedisConnection,
     /** Name of the channel on which waiters are woken; `undefined` where waiters poll. */
-    readonly name: string | undefined,
+    readonly channelName: string | undefined,
     readonly wakeUps: WakeUps,
     readonly isSharded: boolean,
   ) {
@@ -66,7 +66,7 @@ export class Subscription implements Subscriptions {
   }
 
   channelFor(): string | undefined {
-    return this.#isSubscribed ? this.name : undefined;
+    return this.#isSubscribed ? this.channelName : undefined;
   }
 
   openForWaiter(): void {
@@ -102,7 +102,7 @@ export class Subscription implements Subscriptions {
         void this.#subscribe(client, this.#replacementReason);
       });
       client.on(`${this.#commandPrefix}message`, (channel, payload) => {
-        if (channel === this.name) this.wakeUps.deliver(String(payload));
+        if (channel === this.channelName) this.wakeUps.deliver(String(payload));
       });
       if (tracking.isWanted) client.on('messageBuffer', tracking.onMessage);
       client.on('close', () => {
@@ -152,9 +152,9 @@ export class Subscription implements Subscriptions {
 
   /** Waits for the answer, because until then the server may hand keys to this process. */
   async #unsubscribe(): Promise<void> {
-    const { name } = this;
-    if (name === undefined) return;
-    const unsubscribeReply = this.#client?.call(`${this.#commandPrefix}unsubscribe`, name).catch(() => undefined);
+    const channel = this.channelName;
+    if (channel === undefined) return;
+    const unsubscribeReply = this.#client?.call(`${this.#commandPrefix}unsubscribe`, channel).catch(() => undefined);
     if (unsubscribeReply) await isFulfilledWithin(systemClock, MAX_UNSUBSCRIBE_MS, unsubscribeReply);
   }
 
@@ -166,7 +166,7 @@ export class Subscription implements Subscriptions {
     const { health } = this.connection;
     try {
       if (!(await this.#confirmSubscription(client))) return false;
-      if (this.name !== undefined && !this.isSharded && (await this.#countListeners(this.name)) === 0) {
+      if (this.channelName !== undefined && !this.isSharded && (await this.#countListeners(this.channelName)) === 0) {
         throw new Error('scripts on the server say that nobody has subscribed, as behind some proxies');
       }
       health.setAdvice('subscription', adviceOnSuccess);
@@ -183,9 +183,9 @@ export class Subscription implements Subscriptions {
   async #confirmSubscription(client: RedisClient): Promise<boolean> {
     const { health, timeoutMs } = this.connection;
     const subscribeReply =
-      this.name === undefined
+      this.channelName === undefined
         ? client.call('subscribe', CHANGES_CHANNEL)
-        : client.call(`${this.#commandPrefix}subscribe`, this.name);
+        : client.call(`${this.#commandPrefix}subscribe`, this.channelName);
     const isAnswered = await isFulfilledWithin(systemClock, timeoutMs, subscribeReply);
     if (client !== this.#client || this.#isClosed) return false;
     if (isAnswered) return true;
@@ -195,16 +195,19 @@ export class Subscription implements Subscriptions {
     return false;
   }
 
-  /** Counts by a script, because scripts wake the waiters. Resolves to `NaN` when the server refuses it. */
-  async #countListeners(name: string): Promise<number> {
-    const countReply = this.connection.sendCommand('EVAL', COUNT_LISTENERS_SCRIPT, 1, name, name);
-    const [, listeners] = await countReply.then(asList).catch(() => []);
-    return Number(listeners);
+  /**
+   * Resolves to the number of listeners that a script sees, because scripts publish the messages to waiters; to `NaN`
+   * when the server refuses the script.
+   */
+  async #countListeners(channel: string): Promise<number> {
+    const countReply = this.connection.sendCommand('EVAL', COUNT_LISTENERS_SCRIPT, 1, channel, channel);
+    const [, listenerCount] = await countReply.then(asList).catch(() => []);
+    return Number(listenerCount);
   }
 
   #reportError(error: unknown): void {
     const { message } = toLoggableError(error);
-    const consequence = this.name === undefined ? NO_TRACKING_CONSEQUENCE : 'waiters have to poll';
+    const consequence = this.channelName === undefined ? NO_TRACKING_CONSEQUENCE : 'waiters have to poll';
     this.connection.health.setAdvice('subscription', `${consequence}, because the subscription failed: ${message}`);
   }
 

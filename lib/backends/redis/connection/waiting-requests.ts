@@ -50,7 +50,7 @@ export class WaitingRequests {
     }
   }
 
-  /** Relies on the order of the queues, whose oldest requests come first. */
+  /** Fails the overdue requests. Looks for them only at the start of each queue, where the oldest requests are. */
   failOverdue(error: Error, isOverdue: (pending: PendingRequest) => boolean): void {
     for (const queue of [this.#renewalsAndReleases, this.#acquisitions]) {
       const firstKeptIndex = queue.findIndex((pending) => !isOverdue(pending));

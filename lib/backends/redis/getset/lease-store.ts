@@ -14,7 +14,7 @@ import { RedisLeaseStore } from '../lease-store.js';
 
 type Lease = ReturnType<typeof parseLease>;
 
-/** Lease of a key, which may have expired, and the server's time of the reading. */
+/** Lease of a key, perhaps an expired one, and the server's time at which it was read. */
 interface LeaseReading {
   readonly nowMs: number;
   readonly lease: Lease | undefined;
@@ -26,11 +26,12 @@ interface LeaseReading {
  * of the server.
  *
  * The commands have limits that no client can remove:
- * - `GETSET` and `DEL` compare no owners: when the network delivers one late, it replaces or deletes another owner's
- *   lease. A late `GETSET` writes an expiry of the past, and the next caller acquires the key. Two owners then hold it
- *   until the first fails to renew, which takes up to a third of the TTL. Other modes have no such gap.
- * - Two callers that find the same expired lease both write. The second learns it from the reply, but has overwritten
- *   the lease of the first, who loses the lock at its next renewal. The second waits until its own lease ends.
+ * - `GETSET` and `DEL` compare no owners: a command that the network delivers late replaces or deletes another owner's
+ *   lease. A late `GETSET` writes an expiry of the past, and the next caller acquires the key. Two owners then hold the
+ *   key until the renewal of the first fails, after up to a third of the TTL. Other modes have no such gap.
+ * - Two callers that find the same expired lease both write. The second learns from the reply that it came too late.
+ *   But it has overwritten the lease of the first, which loses the lock at its next renewal. The second waits until its
+ *   own lease ends.
  * - The lease keeps the expiry of the second caller: all processes must use the same `ttlMs` for a key.
  * - A renewal or release reads first, and writes only if enough of the lease is left for the write to arrive in time.
  * - The lease of a holder that died stays on the server, expired, until the next acquisition.
@@ -38,11 +39,11 @@ interface LeaseReading {
 export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
   override readonly traits = { keepsOrder: false, writesWithoutOwnerCheck: true } satisfies StoreTraits;
   protected readonly scriptCommands = [];
-  /** Times at which leases end, by owner. A `GETSET` has been sent for them, and no reply has proved the acquisition. */
+  /** Ends of leases, by owner, for which a `GETSET` was sent and no reply has proved the acquisition. */
   readonly #unprovenLeaseEndByOwner = new Map<string, number>();
 
-  /** Time within which a write should arrive. The lease must last at least as long. */
-  get #marginMs(): number {
+  /** Time within which a write is expected to arrive. A lease with a long TTL is not written if it ends sooner. */
+  get #maxWriteDelayMs(): number {
     return this.servers.timeoutMs / 4;
   }
 
@@ -59,7 +60,7 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     if (lease && lease.expiresAt > nowMs && !isProvenOwnLease) return toRefusal(lease, nowMs);
     const newLease = packLease(nowMs, ttlMs, owner, packHolder(metadata));
     if (lease) {
-      // Only a `GETSET` that replied with the expired lease proves that this owner has overwritten no other one.
+      // Only a `GETSET` that replied with the expired lease proves that this owner has overwritten no other lease.
       for (const [unprovenOwner, endsAt] of this.#unprovenLeaseEndByOwner)
         if (endsAt < nowMs) this.#unprovenLeaseEndByOwner.delete(unprovenOwner);
       this.#unprovenLeaseEndByOwner.set(owner, nowMs + ttlMs);
@@ -78,7 +79,7 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     const leaseKey = leaseKeyOf(this.prefix, key);
     const { nowMs, lease } = await this.#readLease(leaseKey);
     if (lease?.owner !== owner) return false;
-    if (lease.expiresAt - nowMs < Math.min(this.#marginMs, ttlMs / 10))
+    if (lease.expiresAt - nowMs < Math.min(this.#maxWriteDelayMs, ttlMs / 10))
       throw new Error('the lease ends too soon to be renewed');
     const newLease = packLease(nowMs, ttlMs, owner, lease.metadata);
     const [previousValue, replicaCount] = await this.#write(leaseKey, ['GETSET', leaseKey, newLease]);
@@ -112,7 +113,7 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     const leaseKey = leaseKeyOf(this.prefix, key);
     const { nowMs, lease } = await this.#readLease(leaseKey);
     if (lease?.owner !== owner) return false;
-    if (lease.expiresAt - nowMs >= Math.min(this.#marginMs, lease.ttlMs / 3)) {
+    if (lease.expiresAt - nowMs >= Math.min(this.#maxWriteDelayMs, lease.ttlMs / 3)) {
       await this.servers.send(leaseKey, { commands: [['DEL', leaseKey]], read: isFirstReplyOne });
     }
     return lease.expiresAt > nowMs;
@@ -128,7 +129,7 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     return this.servers.send(leaseKey, { commands, confirmation: this.confirmation, read: (replies) => replies });
   }
 
-  /** Also sends a `DEL` of a missing key. It fails on a replica, whose old data must name no holder. */
+  /** Also deletes a missing key, which fails on a replica: the old data of a replica must not name a holder. */
   #readLease(leaseKey: string, caller?: Caller): Promise<LeaseReading> {
     return this.servers.send(leaseKey, {
       commands: [['TIME'], ['GET', leaseKey], ['DEL', `${leaseKey}:none`]],
@@ -150,7 +151,7 @@ function packLease(nowMs: number, ttlMs: number, owner: string, metadata: string
   return `${Math.ceil(nowMs + ttlMs)}|${Math.ceil(ttlMs)}|${owner}|${metadata}`;
 }
 
-/** Parses a lease. Another program's value never expires, because nothing may overwrite it. */
+/** Parses a lease. A value of another program is read as a lease without an end, because it must not be overwritten. */
 function parseLease(value: string) {
   const [expiry = '', ttl = '', owner = '', metadata = ''] = splitFields(value, 4);
   return { value, expiresAt: /^\d+$/u.test(expiry) ? Number(expiry) : Infinity, ttlMs: Number(ttl), owner, metadata };

@@ -49,11 +49,11 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
           this.assertReplicated(replicaCount);
           return toGrant(reply);
         }
-        const [timeMicros, lease, leftMs] = asList(reply);
+        const [timeUs, lease, leftMs] = asList(reply);
         const refusal = toRefusal(String(lease), Number(leftMs));
         if (!isLeaseOf(lease, owner)) return refusal;
-        // The reply to an earlier grant was lost. No caller knows its token, and a newer token serves as well.
-        return this.renew(key, owner, ttlMs).then((isRenewed) => (isRenewed ? toGrant(timeMicros) : refusal));
+        // The reply that granted this lease was lost. No caller knows its old token, and a newer one serves as well.
+        return this.renew(key, owner, ttlMs).then((isRenewed) => (isRenewed ? toGrant(timeUs) : refusal));
       },
       caller,
       onFailure: (error) => this.noteFailedAcquisition(owner, error),
@@ -82,7 +82,7 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
     const [key, owner] = [createUnusedName(), createUnusedName()];
     await Promise.all([
       this.tryAcquire(key, owner, PROBE_TTL_MS, ownMetadata(undefined)),
-      this.renewOnce(key, owner, PROBE_TTL_MS),
+      this.renewWithoutSubscription(key, owner, PROBE_TTL_MS),
       this.release(key, owner),
     ]);
   }
@@ -106,9 +106,9 @@ function holderOf(lease: string): Holder | undefined {
   return unpackHolder(metadata);
 }
 
-/** @param timeMicros integer, which some clients convert to a text */
-function toGrant(timeMicros: unknown): LeaseAttempt {
-  return { acquired: true, fencingToken: BigInt(Number(timeMicros)) };
+/** @param timeUs integer, which some clients convert to a text */
+function toGrant(timeUs: unknown): LeaseAttempt {
+  return { acquired: true, fencingToken: BigInt(Number(timeUs)) };
 }
 
 function toRefusal(lease: string, leftMs: number): LeaseAttempt {

@@ -5,6 +5,7 @@ export function parseKeyState(reply: unknown): LeaseState {
   const [lease, leftMs, nowMs, shares, queue] = asList(reply);
   const waiters = asList(queue).flatMap((entry) => parseWaiter(String(entry)));
   if (typeof lease !== 'string') return { waiters };
+  // A lease with shares begins with a bar, because it has no owner of its own.
   if (!lease.startsWith('|')) return { holder: keyHolderOf(lease, Number(leftMs)), waiters };
   const holders = parseShares(asList(shares), Number(nowMs));
   const [holder] = holders;

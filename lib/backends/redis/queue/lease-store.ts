@@ -18,7 +18,7 @@ import type { RedisArgument } from '../connection/redis-client.js';
 import type { RedisRequest, RedisServers } from '../connection/redis-servers.js';
 import { PROBE_TTL_MS, RedisLeaseStore, type StoreOptions } from '../lease-store.js';
 import { ADOPT } from '../scripts/lease-scripts.js';
-import { NEEDS_SHARES_KEY, type QueueScripts, queueScripts } from '../scripts/queue-scripts.js';
+import { createQueueScripts, NEEDS_SHARES_KEY, type QueueScripts } from '../scripts/queue-scripts.js';
 import {
   asList,
   createUnusedName,
@@ -40,8 +40,8 @@ type ClaimKind = 'exclusive' | 'shared';
  * A store with a queue on the server. A release hands the key to the first waiter that still listens: first come, first
  * served among all processes.
  *
- * The queue needs no clean-up, because it skips waiters that were silent for `MAX_WAITER_SILENCE_MS`. A living waiter
- * asks more often than that.
+ * The queue needs no clean-up, because it skips waiters that were silent for `MAX_WAITER_SILENCE_MS`. A live waiter
+ * retries more often than that.
  */
 export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   override readonly traits = { keepsOrder: true, maxPermits: MAX_PERMITS } satisfies StoreTraits;
@@ -61,7 +61,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     this.#wakeUps = waiterSubscriptions.wakeUps;
     const { isSharded } = waiterSubscriptions;
     if (isSharded) this.#declaresKeys = true;
-    this.#scripts = queueScripts({ sharded: isSharded, declaresKeys: isSharded });
+    this.#scripts = createQueueScripts({ isSharded, declaresKeys: isSharded });
     this.#wakeUps.setNonWaiterListener((owner) => this.releaseLateGrant(owner));
   }
 
@@ -133,7 +133,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     await Promise.all([
       this.#runScript('acquire', leaseKey, 'exclusive', argsOf(holder, ''), { read, confirmation: this.confirmation }),
       this.#runScript('acquire', leaseKey, 'exclusive', argsOf(waiter, 'nobody'), { read }),
-      this.renewOnce(key, holder, PROBE_TTL_MS),
+      this.renewWithoutSubscription(key, holder, PROBE_TTL_MS),
       this.release(key, waiter),
       this.release(key, holder),
     ]);
@@ -181,7 +181,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
    */
   #declareKeys(): void {
     this.#declaresKeys = true;
-    this.#scripts = queueScripts({ sharded: this.waiterSubscriptions.isSharded, declaresKeys: true });
+    this.#scripts = createQueueScripts({ isSharded: this.waiterSubscriptions.isSharded, declaresKeys: true });
   }
 
   #readAttempt(leaseKey: string, owner: string, [reply, replicaCount]: readonly unknown[]): LeaseAttempt {
@@ -189,7 +189,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
       this.assertReplicated(replicaCount);
       return { acquired: true, fencingToken: BigInt(reply) };
     }
-    const [leftMs, lease, queuePosition] = asList(reply);
+    const [leftMs, lease, queueIndex] = asList(reply);
     if (this.#wakeUps.has(owner)) {
       this.lateGrantOwners.add(owner);
       this.waiterSubscriptions.openForWaiter(leaseKey);
@@ -197,7 +197,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     const holder = holderOf(String(lease));
     return {
       acquired: false,
-      retryAfterMs: this.#retryDelays.next(Number(leftMs), Number(queuePosition)),
+      retryAfterMs: this.#retryDelays.getNextMs(Number(leftMs), Number(queueIndex)),
       ...(holder ? { holder } : {}),
     };
   }

@@ -8,7 +8,7 @@ const POLL_MS = 100;
  * `MAX_WAITER_SILENCE_MS`, after which the queue skips a waiter.
  */
 const QUEUED_RETRY_MS = 3_500;
-/** Waiters that are answered within this time ask again together: one command then carries their calls. */
+/** Waiters that are answered within this time get the same delay: one command then carries their next calls. */
 const SAME_DELAY_MS = 5;
 /** Delay for each index in the queue, so that the waiters do not all retry at the end of a lease. */
 const DELAY_PER_INDEX_MS = 25;
@@ -16,22 +16,23 @@ const MAX_INDEX_DELAY_MS = 250;
 
 /** Pauses of the waiters of one process before their next attempts. */
 export class RetryDelays {
-  #queuedMs = QUEUED_RETRY_MS;
+  #queuedRetryMs = QUEUED_RETRY_MS;
   #chosenAt = -Infinity;
 
   /**
+   * Returns the milliseconds until the next attempt of a caller.
    * @param leftMs milliseconds until the lease may end; negative for another program's value, which has no end
    * @param index index in the queue; negative for a caller that is not in it
    */
-  next(leftMs: number, index: number): number {
+  getNextMs(leftMs: number, index: number): number {
     const endsInMs = leftMs < 0 ? Infinity : leftMs;
     if (index < 0) return Math.min(endsInMs, randomize(POLL_MS, POLL_MS / 2));
     const now = systemClock.now();
     if (now - this.#chosenAt > SAME_DELAY_MS) {
-      this.#queuedMs = randomize(QUEUED_RETRY_MS, QUEUED_RETRY_MS / 8);
+      this.#queuedRetryMs = randomize(QUEUED_RETRY_MS, QUEUED_RETRY_MS / 8);
       this.#chosenAt = now;
     }
-    return Math.min(endsInMs + Math.min(index * DELAY_PER_INDEX_MS, MAX_INDEX_DELAY_MS), this.#queuedMs);
+    return Math.min(endsInMs + Math.min(index * DELAY_PER_INDEX_MS, MAX_INDEX_DELAY_MS), this.#queuedRetryMs);
   }
 }
 

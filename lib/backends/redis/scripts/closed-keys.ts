@@ -1,10 +1,10 @@
 /**
- * Time for which nobody is granted a key with a queue after its lease was deleted. Meanwhile the former holder learns
- * of the loss, and opens the key by its release.
+ * Time for which a key with a queue stays closed after its lease was deleted: no caller is granted the key. Meanwhile
+ * the former holder learns of the loss, and opens the key by its release.
  */
 export const CLOSED_MS = 100;
-/** A lease that is missing this long before its end counts as deleted, not as expired. */
-const EARLY_MS = 20;
+/** A lease that is missing at most this long before its end counts as expired, otherwise as deleted. */
+const EXPIRY_TOLERANCE_MS = 20;
 
 /** Functions for a key whose lease was deleted. Must follow `STATE_FUNCTIONS`. */
 export const CLOSED_KEY_FUNCTIONS = `
@@ -17,7 +17,7 @@ local function ms_closed()
   local ends_at = tonumber(redis.call('HGET', WAITERS, '') or nil)
   if not ends_at then return 0 end
   local now = now_ms()
-  if ends_at > now + ${EARLY_MS} then
+  if ends_at > now + ${EXPIRY_TOLERANCE_MS} then
     close_key()
     return ${CLOSED_MS}
   end

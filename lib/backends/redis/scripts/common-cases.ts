@@ -15,8 +15,9 @@ return token
 `;
 
 /**
- * Adds a share to a key that is free or has shares only, as `add_share` does. A key with a shared lease has two of the
- * three keys if nobody waits. On a cluster the scripts for shares also answer exclusive owners.
+ * Adds a share, as `add_share` does, to a key that is free or has shares only, while nobody waits for it. In this case
+ * none of the Redis keys for lease, queue and shares exist, or two: lease and shares. Where calls name all their keys,
+ * exclusive owners may call this as well (see `NEEDS_SHARES_KEY`): the general case answers them.
  */
 const ACQUIRE_UNQUEUED_SHARE = `
 local shares_key = lease_key .. ':s'
@@ -70,6 +71,7 @@ end
 return 1
 `;
 
+/** Lua code of the calls for keys without a queue. */
 export const COMMON_CASES = {
   exclusive: { acquire: ACQUIRE_FREE_KEY, release: RELEASE_UNQUEUED_KEY },
   shared: { acquire: ACQUIRE_UNQUEUED_SHARE, release: RELEASE_UNQUEUED_SHARE },

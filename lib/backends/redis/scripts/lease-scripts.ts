@@ -1,11 +1,11 @@
-import { redisScript } from './redis-script.js';
+import { createScript } from './redis-script.js';
 
 /**
  * Runs `SET NX PX`, and reads the clock in the same step. `ttl` is in ms.
  * Returns the server's time in µs for a grant, else {that time, present lease, ms left of it}. The time is below 2^53,
  * where doubles are exact.
  */
-export const SET_IF_FREE = redisScript(
+export const SET_IF_FREE = createScript(
   { keys: ['lease_key'], args: ['new_lease', 'ttl'], maxCallsPerCommand: 50 },
   `
 local is_set, time = redis.call('SET', lease_key, new_lease, 'NX', 'PX', ttl), redis.call('TIME')
@@ -16,10 +16,10 @@ return {now, redis.call('GET', lease_key), redis.call('PTTL', lease_key)}
 );
 
 /**
- * Returns 1 if the lease was the owner's, else 0. The whole value of another program counts as its owner, so that an
- * operator can evict it.
+ * Returns 1 if the lease was the owner's, else 0. If another program has written the value, the whole value counts as
+ * the owner's name, so that an operator can evict it.
  */
-export const COMPARE_AND_DELETE = redisScript(
+export const COMPARE_AND_DELETE = createScript(
   { keys: ['lease_key'], args: ['owner'], maxCallsPerCommand: 50 },
   `
 local lease = redis.call('GET', lease_key)
@@ -32,7 +32,7 @@ return redis.call('DEL', lease_key)
  * Returns 1 if the lease is still the owner's, else 0. `ttl` is in ms. `pcall` keeps GET from failing when another
  * program's value is no string.
  */
-export const RENEW = redisScript(
+export const RENEW = createScript(
   { keys: ['lease_key'], args: ['owner', 'ttl'], maxCallsPerCommand: 250, isTracked: true },
   `
 local lease = redis.pcall('GET', lease_key)
@@ -49,7 +49,7 @@ return is_renewed
  * Gives the lease of `former_owner` to `owner`, and renews it if `owner` has it already. Returns 1 if `owner` has the
  * lease then, else 0. `value` is the lease after the owner's name, `ttl` is in ms.
  */
-export const ADOPT = redisScript(
+export const ADOPT = createScript(
   { keys: ['lease_key'], args: ['former_owner', 'owner', 'value', 'ttl'], maxCallsPerCommand: 50 },
   `
 local lease = redis.pcall('GET', lease_key)

@@ -7,8 +7,9 @@ export const MAX_WAITER_SILENCE_MS = 4_800;
 /** TTL of a queue and of its entries after the last call of a waiter. */
 export const QUEUE_TTL_MS = 120_000;
 /**
- * Returns whether a process listens. The reply of PUBLISH would also count subscribers to a pattern, such as monitoring
- * tools. Where the user may not use NUMSUB, a process is assumed to listen.
+ * Publishes a message if a process listens, and returns whether one does. The reply of PUBLISH would also count
+ * subscribers to a pattern, such as monitoring tools. Where the user may not use NUMSUB, a process is assumed to
+ * listen.
  */
 const PUBLISH_FUNCTION = `
 local function publish(channel, message)
@@ -19,7 +20,10 @@ local function publish(channel, message)
 end
 `;
 
-/** Returns false for a channel whose slot has moved: its node tells the listeners. */
+/**
+ * Publishes a message, and returns whether a process listens. Returns false if the channel's slot has moved to another
+ * node: the listeners then learn of the move from the former node.
+ */
 const SHARDED_PUBLISH_FUNCTION = `
 local function publish(channel, message)
   local receivers = redis.pcall('SPUBLISH', channel, message)
@@ -125,18 +129,18 @@ end
 `;
 
 interface QueueFunctionSettings {
-  readonly sharded: boolean;
+  readonly isSharded: boolean;
   /** Whether calls must name their keys, but do not name that of the shares. */
   readonly lacksSharesKey: boolean;
 }
 
-export function queueFunctions({ sharded, lacksSharesKey }: QueueFunctionSettings): string {
+export function queueFunctionsSource({ isSharded, lacksSharesKey }: QueueFunctionSettings): string {
   const needsSharesKeyFunction = `
 -- Returns whether the call must name the key of the shares, which may be migrating to another node.
 local function needs_shares_key()
   return ${lacksSharesKey} and lease and string.sub(lease, 1, 1) == '|'
 end
 `;
-  const publish = sharded ? SHARDED_PUBLISH_FUNCTION : PUBLISH_FUNCTION;
+  const publish = isSharded ? SHARDED_PUBLISH_FUNCTION : PUBLISH_FUNCTION;
   return publish + STATE_FUNCTIONS + CLOSED_KEY_FUNCTIONS + needsSharesKeyFunction + SHARE_FUNCTIONS + GRANT_FUNCTIONS;
 }

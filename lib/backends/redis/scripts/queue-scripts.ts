@@ -1,7 +1,7 @@
 import { CLOSED_MS } from './closed-keys.js';
 import { COMMON_CASES } from './common-cases.js';
-import { MAX_WAITER_SILENCE_MS, QUEUE_TTL_MS, queueFunctions } from './queue-functions.js';
-import { redisScript } from './redis-script.js';
+import { MAX_WAITER_SILENCE_MS, QUEUE_TTL_MS, queueFunctionsSource } from './queue-functions.js';
+import { createScript } from './redis-script.js';
 
 /** TTL of a grant to a waiter, until its next call confirms it. */
 const GRANT_TTL_MS = 5_000;
@@ -117,8 +117,8 @@ return 1
 `;
 
 /**
- * Gives the share of `former_owner` to `owner`, and renews it if `owner` has it already. Returns 1 if `owner` has the share
- * then, else 0. `value` is `token|metadata`, `ttl` is in ms.
+ * Gives the share of `former_owner` to `owner`, and renews it if `owner` has it already. Returns 1 if `owner` has the
+ * share then, else 0. `value` is `token|metadata`, `ttl` is in ms.
  */
 const ADOPT_SHARE = `
 read_lease(lease_key)
@@ -152,36 +152,36 @@ local shares = taken_permits(lease) and redis.call('HGETALL', SHARES) or {}
 return {lease, redis.call('PTTL', LEASE), string.format('%.0f', now_ms()), shares, queue}
 `;
 
-export type QueueScripts = ReturnType<typeof queueScripts>;
+export type QueueScripts = ReturnType<typeof createQueueScripts>;
 
 export interface QueueScriptSettings {
   /** Whether messages to waiters use sharded channels, as on a cluster. */
-  readonly sharded: boolean;
+  readonly isSharded: boolean;
   /** Whether calls name all their keys, as clusters and some managed servers demand. Calls with one key are faster. */
   readonly declaresKeys: boolean;
 }
 
 /**
- * A call on a cluster must name all its keys: the node of a migrating slot can then refuse it before the script begins.
- * The node also refuses a call that names a missing key. Therefore the `exclusive` scripts do not name the key of the
- * shares, which most locks never have.
+ * Returns the scripts for each kind of claim. A call on a cluster must name all its keys: the node of a migrating slot
+ * can then refuse it before the script begins. That node also refuses a call that names a missing key. Therefore the
+ * `exclusive` scripts do not name the key of the shares, which most locks never have.
  */
-export function queueScripts({ sharded, declaresKeys }: QueueScriptSettings) {
+export function createQueueScripts({ isSharded, declaresKeys }: QueueScriptSettings) {
   const scriptsOfKind = (kind: 'exclusive' | 'shared') => {
     const keys = declaresKeys ? KEYS_BY_KIND[kind] : ['lease_key'];
-    const functions = queueFunctions({ sharded, lacksSharesKey: declaresKeys && kind === 'exclusive' });
+    const functions = queueFunctionsSource({ isSharded, lacksSharesKey: declaresKeys && kind === 'exclusive' });
     const commonCases = COMMON_CASES[kind];
     const acquire = { keys, args: ['owner', 'ttl', 'waiter'], maxCallsPerCommand: 50 };
     const release = { keys, args: ['owner'], maxCallsPerCommand: 50 };
     const look = { keys, args: ['max_waiters'], maxCallsPerCommand: 1 };
     return {
-      acquire: redisScript(acquire, commonCases.acquire, { functions, body: ACQUIRE }),
-      release: redisScript(release, commonCases.release, { functions, body: RELEASE }),
-      evict: redisScript(release, GENERAL_CASE_ONLY, { functions, body: EVICT }),
-      look: redisScript(look, GENERAL_CASE_ONLY, { functions, body: LOOK }),
+      acquire: createScript(acquire, commonCases.acquire, { functions, body: ACQUIRE }),
+      release: createScript(release, commonCases.release, { functions, body: RELEASE }),
+      evict: createScript(release, GENERAL_CASE_ONLY, { functions, body: EVICT }),
+      look: createScript(look, GENERAL_CASE_ONLY, { functions, body: LOOK }),
     };
   };
-  const functions = queueFunctions({ sharded, lacksSharesKey: false });
+  const functions = queueFunctionsSource({ isSharded, lacksSharesKey: false });
   const keys = ['lease_key', 'shares_key'];
   const renew = { keys, args: ['owner', 'ttl'], maxCallsPerCommand: 100 };
   const adopt = { keys, args: ['former_owner', 'owner', 'value', 'ttl'], maxCallsPerCommand: 50 };
@@ -190,9 +190,9 @@ export function queueScripts({ sharded, declaresKeys }: QueueScriptSettings) {
     exclusive: scriptsOfKind('exclusive'),
     shared: {
       ...scriptsOfKind('shared'),
-      renew: redisScript(renew, GENERAL_CASE_ONLY, { functions, body: RENEW_SHARE }),
-      adopt: redisScript(adopt, GENERAL_CASE_ONLY, { functions, body: ADOPT_SHARE }),
-      isHeld: redisScript(isHeld, GENERAL_CASE_ONLY, { functions, body: HAS_SHARE }),
+      renew: createScript(renew, GENERAL_CASE_ONLY, { functions, body: RENEW_SHARE }),
+      adopt: createScript(adopt, GENERAL_CASE_ONLY, { functions, body: ADOPT_SHARE }),
+      isHeld: createScript(isHeld, GENERAL_CASE_ONLY, { functions, body: HAS_SHARE }),
     },
   };
 }

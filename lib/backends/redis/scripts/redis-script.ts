@@ -12,7 +12,7 @@ interface ScriptShape {
   readonly isTracked?: boolean;
 }
 
-/** Lua code for calls that the common case does not answer. Created only for such calls. */
+/** Lua code for calls that the common case does not answer. The server creates its functions only for such calls. */
 interface GeneralCase {
   readonly functions: string;
   readonly body: string;
@@ -33,11 +33,11 @@ export interface ScriptCall {
 }
 
 /**
- * Returns a Lua script that answers several calls in one command. It returns a list of their replies, for a single call
- * the reply itself. A call that fails does not stop the others.
+ * Returns a Lua script that answers several calls in one command. The script returns the list of their replies, or the
+ * reply itself to a single call. A call that fails does not stop the others.
  * @param body Lua code of the common case, which returns the reply to one call, or `nil` to use the general case
  */
-export function redisScript(
+export function createScript(
   { keys, args, maxCallsPerCommand, isTracked = false }: ScriptShape,
   body: string,
   generalCase?: GeneralCase,

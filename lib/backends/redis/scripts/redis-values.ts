@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
 
-/** The other keys of the lock share the hash tag of its lease, and thus its slot in a cluster. */
+/** Returns the Redis key of the lease. The lock's other Redis keys have the same hash tag, and thus the same slot. */
 export function leaseKeyOf(prefix: string, key: string): string {
   return `${prefix}:{${escapeKey(key)}}`;
 }
 
-/** @param prefix the client's `keyPrefix`, if any, and that of the backend */
+/**
+ * Returns the key of the lock that has the lease.
+ * @param prefix `keyPrefix` of the client, if any, followed by the `prefix` of the backend
+ */
 export function keyOfLease(prefix: string, leaseKey: string): string {
   return unescapeKey(leaseKey.slice(prefix.length + 2, -1));
 }
@@ -36,7 +39,7 @@ export function textOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Splits `text` at its first bars into `count` fields, of which the last keeps its bars. Returns `[]` for fewer. */
+/** Splits `text` at its first bars into `count` fields; the last keeps its bars. Returns `[]` if there are fewer. */
 export function splitFields(text: string, count: number): string[] {
   const parts = text.split('|');
   return parts.length < count ? [] : [...parts.slice(0, count - 1), parts.slice(count - 1).join('|')];
@@ -52,7 +55,7 @@ export function asList(reply: unknown): readonly unknown[] {
   return reply;
 }
 
-/** The result is below 2^52, where fencing tokens end, until the year 2112. */
+/** Converts the reply of TIME. Until the year 2112, the result is below 2^52, where fencing tokens end. */
 export function toMicroseconds(time: unknown): bigint {
   const [seconds, micros] = asList(time);
   return BigInt(String(seconds)) * 1_000_000n + BigInt(String(micros));

@@ -7,12 +7,12 @@ import type { ClientSource } from '../connection/redis-client.js';
  * it would repeat them after a failover, and its pool would change their order.
  */
 export function createGivenSentinelSource(sentinel: NodeRedisSentinel): ClientSource {
-  const findMaster = async (): Promise<NodeRedisClient> => {
+  const findMasterClient = async (): Promise<NodeRedisClient> => {
     if (!sentinel.isOpen) await sentinel.connect();
     return (await sentinel._execute(false, async (client) => [client] as const))[0];
   };
   return {
-    makeClient: async () => duplicateNodeRedis(findMaster),
+    makeClient: async () => duplicateNodeRedis(findMasterClient),
     watchMaster: (_health, onNewMaster) => {
       const onChange = (event: unknown): void => {
         if (Reflect.get(Object(event), 'type') === 'MASTER_CHANGE') onNewMaster();

@@ -38,8 +38,9 @@ export function createSentinelSource(options: RedisSentinelOptions, clientPackag
 }
 
 /**
- * Replaces the `failoverDetector` of ioredis, which prints failures of its connections. That detector also ends a
- * client for good if the switch comes while the client looks for the master.
+ * Calls `onSwitchMessage` when the Sentinel announces a new master, until the returned function is called. Replaces the
+ * `failoverDetector` of ioredis, which prints failures of its connections. That detector also ends a client for good if
+ * the switch comes while the client looks for the master.
  */
 function watchSentinel(
   { host, port }: Required<RedisAddress>,

@@ -89,7 +89,7 @@ const MISSING_RIGHT_CODE_PATTERN = /^(42501|ER_(TABLE|COLUMN)ACCESS_DENIED_ERROR
 /** SQLSTATEs of data exceptions, constraints, insufficient privilege, and errors that triggers raise. */
 const REFUSED_VALUE_SQLSTATE_PATTERN = /^(2[23][0-9A-Z]{3}|42501|45000|P0001)$/u;
 
-/** For errors of MySQL with an unspecific SQLSTATE, and for errors of SQLite, which have none. */
+/** Codes of errors of MySQL whose SQLSTATE is unspecific, and of errors of SQLite, which have no SQLSTATE. */
 const REFUSED_VALUE_CODE_PATTERN =
   /^(ER_((TABLE|COLUMN)ACCESS_DENIED_ERROR|TRUNCATED_WRONG_VALUE_FOR_FIELD|CHECK_CONSTRAINT_VIOLATED)|SQLITE_(CONSTRAINT|MISMATCH|TOOBIG).*)$/u;
 

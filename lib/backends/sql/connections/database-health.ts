@@ -9,11 +9,11 @@ import {
 } from '../../../core/index.js';
 import { DatabaseError, catchFailure, isRefusedValueError, createRefusedValueError } from './database-error.js';
 
-const ADVICE_MS = 600_000;
+const ADVICE_LIFETIME_MS = 600_000;
 
 /**
- * A database that does not answer is asked in the background: holders, and readers of this health, must learn soon that
- * it is back.
+ * Health of a database. A database that does not answer is probed in the background, so that holders and readers of
+ * this health soon learn that it is back.
  */
 export class DatabaseHealth extends ReportedHealth {
   #isProbing = false;
@@ -34,7 +34,7 @@ export class DatabaseHealth extends ReportedHealth {
    * - any other error reply of the server: nothing, since it is reachable, and the core counts failed requests
    * - any other error: the database is down
    *
-   * @param isFromDatabase returns false for a result without a statement
+   * @param isFromDatabase returns false when no statement was sent for the result, which then proves nothing
    * @throws LockConfigurationError for a refused value
    */
   reportOutcomeOf<T>(answer: Promise<T>, isFromDatabase = (): boolean => true): Promise<T> {
@@ -61,16 +61,16 @@ export class DatabaseHealth extends ReportedHealth {
     this.probeUntilAnswered();
   }
 
-  reportReplacement(connection: string): void {
-    const replacementCount = (this.#replacementCounts.get(connection) ?? 0) + 1;
-    this.#replacementCounts.set(connection, replacementCount);
-    const replacementText = `${connection} was silent and has been replaced${replacementCount === 1 ? '' : ` (${replacementCount} times)`}`;
+  reportReplacement(connectionText: string): void {
+    const replacementCount = (this.#replacementCounts.get(connectionText) ?? 0) + 1;
+    this.#replacementCounts.set(connectionText, replacementCount);
+    const replacementText = `${connectionText} was silent and has been replaced${replacementCount === 1 ? '' : ` (${replacementCount} times)`}`;
     this.setAdvice(
-      connection,
+      connectionText,
       `${replacementText}: something on the way to the database may be forgetting idle connections`,
     );
     this.#adviceTimer?.cancel();
-    this.#adviceTimer = systemClock.schedule(ADVICE_MS, () => this.#clearReplacements(), { background: true });
+    this.#adviceTimer = systemClock.schedule(ADVICE_LIFETIME_MS, () => this.#clearReplacements(), { background: true });
   }
 
   probeUntilAnswered(): void {
@@ -86,7 +86,7 @@ export class DatabaseHealth extends ReportedHealth {
   }
 
   #clearReplacements(): void {
-    for (const connection of this.#replacementCounts.keys()) this.setAdvice(connection, undefined);
+    for (const connectionText of this.#replacementCounts.keys()) this.setAdvice(connectionText, undefined);
     this.#replacementCounts.clear();
   }
 

@@ -30,8 +30,8 @@ export interface ConnectionSettings {
 }
 
 /**
- * A connection for the locks alone. A rollback of the application could undo a lock that was taken on one of its
- * connections. Its pool may also be exhausted by callers who wait for locks.
+ * A connection for the locks alone. On a connection of the application, a rollback could undo a lock. Callers who wait
+ * for locks may also use up the application's pool.
  */
 export class OwnConnection {
   readonly #sockets = new Sockets(() => this.#onSocketClosed());

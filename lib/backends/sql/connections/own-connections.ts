@@ -17,10 +17,10 @@ export class OwnConnections {
   #isClosed = false;
 
   constructor(private readonly settings: ConnectionSettings) {
-    this.#semaphore = new Semaphore(settings.database.dialect.connectionCount);
+    this.#semaphore = new Semaphore(settings.database.dialect.maxConnections);
   }
 
-  /** Waits for a free connection until `connectTimeoutMs` after the call or the server's last answer, the later one. */
+  /** Waits for a free connection: until `connectTimeoutMs` after the call, or after a later answer of the server. */
   readonly query: Query = (sql, parameters) => this.health.reportOutcomeOf(this.#queryWhenFree(sql, parameters, false));
 
   /** Runs a statement of a holder, before those of callers who ask for a lock. */
@@ -105,7 +105,7 @@ export class OwnConnections {
     return this.#connections.size > 0;
   }
 
-  /** If the connection that was used last was idle for too long, all others were idle for longer. */
+  /** Returns the connection that was used last. Closes all idle ones if that one was idle for too long. */
   #takeIdle(): OwnConnection | undefined {
     const connection = this.#idleConnections.pop();
     if (!connection || connection.idleMs < MAX_IDLE_MS) return connection;

@@ -45,7 +45,8 @@ export class Sockets {
   }
 
   /**
-   * Checks an open connection: the server gives its locks away at its end, which only a watched socket reports.
+   * Checks an open connection. At the connection's end, the server frees its locks, and only a watched socket reports
+   * that end.
    * @throws LockConfigurationError when the driver made a socket of its own
    */
   assertSocketIsWatched(strategy: 'row' | 'session'): void {

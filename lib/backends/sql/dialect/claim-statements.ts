@@ -31,14 +31,17 @@ export interface NextRow {
 }
 
 export interface ClaimStatements {
-  /** Limited because the row keeps all claims in one text. */
+  /** Maximum number of permits of a key. It is limited because the row keeps all claims in one text. */
   readonly maxPermits: number;
   read(query: Query, key: string): Promise<ClaimReading>;
   /** Writes the row. Resolves to false, and writes nothing, when the row is no longer `expectedRow`. */
   swap(query: Query, key: string, expectedRow: ClaimRow | undefined, nextRow: NextRow): Promise<boolean>;
 }
 
-/** `now` is always there, the other columns only where the key has a row. */
+/**
+ * Parses the columns: `now` is always there, the others only where the key has a row.
+ * @param microsecondsPerUnit number of microseconds in the unit of the column `now`
+ */
 export function parseClaimReading(
   columns: Record<string, unknown> | undefined,
   microsecondsPerUnit: bigint,

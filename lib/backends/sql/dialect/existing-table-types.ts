@@ -7,7 +7,7 @@ export interface ExistingTableColumns {
   key: string;
   /** The holder's id, such as `client_id`: text for 36 characters or more. */
   owner: string;
-  /** The time of the last write of the row, as a date and time. Kept up to date where it is named. */
+  /** The time of the last write of the row, as a date and time. The library keeps it up to date if it is named. */
   updatedAt?: string;
   /** The time at which the lease of the row ends. Empty in rows of older programs. @default 'expires_at' */
   expiresAt?: string;
@@ -19,7 +19,8 @@ export interface ExistingTableColumns {
 
 export interface ExistingTableTypes {
   readonly textTypePattern: RegExp;
-  /** Types of `updatedAt`, as `describeColumns` reads them. */
-  readonly updatedAt: RegExp;
+  /** Pattern of the types of `updatedAt`, as `describeColumns` reads them. */
+  readonly updatedAtTypePattern: RegExp;
+  /** Returns the pattern of the keys that a column of this character set keeps unchanged. */
   getStorablePattern(charset: unknown): RegExp;
 }

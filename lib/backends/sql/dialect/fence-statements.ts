@@ -10,8 +10,8 @@ export interface FenceStatements {
    */
   readNewestToken(query: Query, table: string, resource: string, isShared?: boolean): Promise<bigint | undefined>;
   /**
-   * Returns a `Query` whose locking statements work in a transaction that has read before. A setting of MariaDB would
-   * roll such a transaction back.
+   * Resolves to a `Query` whose locking statements work in a transaction that has read before. MariaDB with
+   * `innodb_snapshot_isolation` would otherwise roll such a transaction back when the row has changed.
    */
   createCurrentReadQuery?(query: Query): Promise<Query>;
   /**

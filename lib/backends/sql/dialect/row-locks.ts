@@ -7,7 +7,7 @@ import type { ServerSessions } from './server-sessions.js';
 /** Savepoint at which the holder's writes begin. */
 export const SAVEPOINT = 'lock_taken';
 
-export interface TokenOfRow {
+export interface KeyAndToken {
   readonly key: string;
   readonly fencingToken: bigint;
 }
@@ -46,13 +46,15 @@ export interface RowLocks {
    */
   recordHolder(query: Query, table: string, ownedKey: OwnedKey, metadata: HolderMetadata): Promise<bigint | undefined>;
   /** Hides the owner from `isHeldBy` before a commit. Resolves to whether the row still has this token. */
-  prepareCommit?(query: Query, table: string, tokenOfRow: TokenOfRow): Promise<boolean>;
+  prepareCommit?(query: Query, table: string, keyAndToken: KeyAndToken): Promise<boolean>;
   /** Undoes all writes since the savepoint, and ends the transaction. The token stays raised. */
-  undoWrites(query: Query, table: string, tokenOfRow: TokenOfRow): Promise<void>;
+  undoWrites(query: Query, table: string, keyAndToken: KeyAndToken): Promise<void>;
+  /** Prepares a new connection. Present where the server, by a setting, could begin transactions itself. */
   prepare?(query: Query): Promise<unknown>;
   /** Present where the default isolation level shows too little to `isHeldBy`. */
   prepareIsHeldBy?(query: Query): Promise<void>;
   isHeldBy(query: Query, table: string, ownedKey: OwnedKey): Promise<boolean>;
+  /** Codes for a statement that failed because another transaction has the row. */
   readonly heldCodes: RegExp;
   /** Codes for a transaction that the database has rolled back in favour of another one, and that may be repeated. */
   readonly busyCodes: RegExp;

@@ -2,7 +2,7 @@ import type { Query } from '../connections/query.js';
 
 export interface ServerSessions {
   /** Returns `undefined` where the driver does not keep the id that the server told in the handshake. */
-  sessionIdOf(client: unknown): string | undefined;
+  getSessionId(client: unknown): string | undefined;
   /**
    * Resolves to whether the server has been carrying out a statement of one of these sessions for `minWorkMs` or
    * longer. A server that counts whole seconds may report one second less. After a restart or a failover, other

@@ -13,14 +13,14 @@ export interface SessionLocks {
   readonly serverSessions: ServerSessions;
   /** Has the server end the session after `ttlMs` without a statement. */
   setIdleTimeout(query: Query, ttlMs: number): Promise<void>;
-  /** Resolves to the same scope, however a process names the table. */
+  /** Resolves to the schema and name of the table, for `toLockName`: the same ones, however a process names it. */
   readScope(query: Query, table: string): Promise<string>;
   readSession(query: Query): Promise<{ readonly id: string; readonly isReadOnly: boolean }>;
   toLockName(scope: string, key: string): string;
   /**
-   * Takes the lock, and then the owner lock. Resolves to one row: `locked` is 1 with both locks, 0 with none, and -1 with
-   * the lock alone, which must be freed. `metadata` and `since` describe the last holder. Where the server `is_read_only`,
-   * the lock is worthless and the session must end.
+   * Takes the lock, and then the owner lock. Resolves to one row. `locked` is 1 with both locks, 0 with none, and -1
+   * with the lock alone, which must be freed. `metadata` and `since` describe the last holder. If `is_read_only`, the
+   * server takes no writes: the lock is worthless, and the session must end.
    */
   tryLock(query: Query, table: string, names: LockNames, keyColumnValue: unknown): ReturnType<Query>;
   /** Frees the owner lock first, then the lock, so that an owner lock never exists without its lock. */

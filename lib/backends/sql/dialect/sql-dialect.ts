@@ -12,7 +12,7 @@ export interface ColumnType {
 }
 
 export interface SqlDialect {
-  readonly connectionCount: number;
+  readonly maxConnections: number;
   readonly hasSchemas: boolean;
   /**
    * Resolves to whether `runPrepared` may keep statements in the session: behind a pooler, the session belongs to

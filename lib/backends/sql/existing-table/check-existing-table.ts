@@ -9,18 +9,18 @@ import type { ExistingTable } from './existing-table.js';
 const OWNER_ID_CHARACTERS = 36;
 
 /**
- * Also records the limits of the columns in `table.limits`.
+ * Checks the columns of the table, and records their limits in `table.limits`.
  * @throws LockConfigurationError that names the column
  */
 export async function checkExistingTable(
   query: Query,
   dialect: SqlDialect,
   table: ExistingTable,
-  addsMissingColumns: boolean,
+  shouldAddMissingColumns: boolean,
 ): Promise<void> {
   // A failure matters only if columns are missing. Otherwise another process has added them, or this user may alter no
   // tables.
-  const additionFailure = addsMissingColumns
+  const additionFailure = shouldAddMissingColumns
     ? (await catchFailure(addMissingColumns(query, dialect, table)))?.message
     : undefined;
   const { columns, columnNames } = table;
@@ -71,14 +71,14 @@ export async function checkExistingTable(
   table.limits = { keyCharacters: getMaxCharacters(key), ownerCharacters, storablePattern };
 }
 
-function getColumnPatterns({ columnTypes, existingTable: { textTypePattern, updatedAt } }: SqlDialect) {
+function getColumnPatterns({ columnTypes, existingTable: { textTypePattern, updatedAtTypePattern } }: SqlDialect) {
   return [
     { columnOption: 'key', pattern: textTypePattern, expectedType: 'text' },
     { columnOption: 'owner', pattern: textTypePattern, expectedType: 'text' },
     { columnOption: 'expiresAt', pattern: columnTypes.time.pattern, expectedType: columnTypes.time.sql },
     { columnOption: 'token', pattern: columnTypes.token.pattern, expectedType: columnTypes.token.sql },
     { columnOption: 'metadata', pattern: columnTypes.metadata.pattern, expectedType: columnTypes.metadata.sql },
-    { columnOption: 'updatedAt', pattern: updatedAt, expectedType: 'a date and time' },
+    { columnOption: 'updatedAt', pattern: updatedAtTypePattern, expectedType: 'a date and time' },
   ] as const;
 }
 

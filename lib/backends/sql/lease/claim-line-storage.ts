@@ -12,7 +12,7 @@ import type { Query } from '../connections/query.js';
 import { type ClaimReading, type ClaimRow, type ClaimStatements, CLAIMS_OWNER } from '../dialect/claim-statements.js';
 
 /** Milliseconds in which an owner that was moved from the row into the line must claim its place there. */
-const MOVED_CLAIM_MS = 5_000;
+const MOVED_OWNER_CLAIM_MS = 5_000;
 
 export class ClaimLineStorage implements LineStorage<ClaimReading> {
   constructor(
@@ -25,15 +25,15 @@ export class ClaimLineStorage implements LineStorage<ClaimReading> {
     const { row, nowUs } = reading;
     const now = Number(nowUs / 1_000n);
     const nextToken = row && row.token >= nowUs ? row.token + 1n : nowUs;
-    const emptyReading = { line: [], now, nextToken, allowsSeveralTokens: true, version: reading };
-    if (!row) return emptyReading;
+    const emptyStoredLine = { line: [], now, nextToken, allowsSeveralTokens: true, version: reading };
+    if (!row) return emptyStoredLine;
     const { owner, metadata, leftMs } = row;
     if (owner !== null && owner !== CLAIMS_OWNER && leftMs > 0 && isExclusive(owner)) {
       const holder = unpackHolder(metadata ?? '');
       const waiters = withMovedOwners([], row.waiting?.owners, now);
-      return { ...emptyReading, lease: { owner, leftMs, ...(holder ? { holder } : {}) }, waiters };
+      return { ...emptyStoredLine, lease: { owner, leftMs, ...(holder ? { holder } : {}) }, waiters };
     }
-    return { ...emptyReading, line: buildLine(row, now) };
+    return { ...emptyStoredLine, line: buildLine(row, now) };
   }
 
   swap(key: string, { row, nowUs }: ClaimReading, { line, token, ready }: LineUpdate): Promise<boolean> {
@@ -42,7 +42,7 @@ export class ClaimLineStorage implements LineStorage<ClaimReading> {
       owner: isEmpty ? null : CLAIMS_OWNER,
       metadata: isEmpty ? null : packLine(line),
       token: token ?? row?.token ?? nowUs,
-      // The row expires no earlier than its last entry: a newcomer could otherwise take the row before that entry.
+      // The row expires with its last entry. A newcomer could take an expired row while an entry still counts.
       untilMs: Math.max(Number(nowUs / 1_000n), ...line.map(({ until }) => until)),
       ownersToNotify: ready,
     });
@@ -52,15 +52,15 @@ export class ClaimLineStorage implements LineStorage<ClaimReading> {
 /** Returns the line in `metadata`, then the owner who was handed the row, then the waiters of the column `waiting`. */
 function buildLine({ owner, metadata, leftMs, waiting }: ClaimRow, now: number): LineEntry[] {
   const line = owner === CLAIMS_OWNER ? unpackLine(metadata ?? '') : [];
-  const handedOwners = owner !== null && owner !== CLAIMS_OWNER && leftMs > 0 ? [owner] : [];
-  return withMovedOwners(line, [...handedOwners, ...(waiting?.owners ?? [])], now);
+  const rowOwners = owner !== null && owner !== CLAIMS_OWNER && leftMs > 0 ? [owner] : [];
+  return withMovedOwners(line, [...rowOwners, ...(waiting?.owners ?? [])], now);
 }
 
 function withMovedOwners(line: readonly LineEntry[], movedOwners: readonly string[] = [], now: number): LineEntry[] {
   const entries = [...line];
   for (const owner of movedOwners) {
     if (!entries.some((entry) => entry.owner === owner))
-      entries.push({ owner, until: now + MOVED_CLAIM_MS, description: '' });
+      entries.push({ owner, until: now + MOVED_OWNER_CLAIM_MS, description: '' });
   }
   return entries;
 }

@@ -40,31 +40,32 @@ export interface LeaseBackendOptions extends CommonOptions, Pick<PollingOptions,
 }
 
 /**
- * A lease ends by the wall clock of the server that answers: early, after a failover to a server whose clock is ahead.
- * A server that lags behind forgets the lease, and only the fencing token protects then.
+ * Creates a backend whose leases end by the wall clock of the server that answers. A lease ends early after a failover
+ * to a server whose clock is ahead. Leases may be lost after a failover to a replica that lacks the latest
+ * writes, and only the fencing token protects then.
  * @throws LockConfigurationError
  */
 export function createLeaseBackend(database: SqlDatabase, options: LeaseBackendOptions = {}): BackendFactory {
   const { requestTimeoutMs = 1_000, reapIdleAfterMs = Infinity, columns } = options;
   const { connectTimeoutMs = database.connectTimeoutMs } = options;
-  const tableParts = columns
-    ? createExistingTableParts(database, { ...options, columns })
-    : createOwnTableParts(database, options);
+  const tableSetup = columns
+    ? createExistingTableSetup(database, { ...options, columns })
+    : createOwnTableSetup(database, options);
   const timeouts = { connectTimeoutMs, connectTimeoutOption: 'connectTimeoutMs' as const, requestTimeoutMs };
-  const settings = { database, ...timeouts, onOpen: tableParts.onOpen };
-  const { waitingLine } = tableParts;
-  const table = { ...tableParts, reapIdleAfterMs };
+  const settings = { database, ...timeouts, onOpen: tableSetup.onOpen };
+  const { waitingLine } = tableSetup;
+  const table = { ...tableSetup, reapIdleAfterMs };
   const createStore = () =>
     waitingLine ? new QueuedLeaseStore(table, waitingLine, settings) : new SqlLeaseStore(table, settings);
   return () => new LockBackend(createStore(), options);
 }
 
-interface TableParts extends Omit<LeaseTable, 'reapIdleAfterMs'> {
+interface TableSetup extends Omit<LeaseTable, 'reapIdleAfterMs'> {
   readonly onOpen: (query: Query) => Promise<void>;
   readonly waitingLine?: WaitingLine | undefined;
 }
 
-function createOwnTableParts(database: SqlDatabase, options: LeaseBackendOptions): TableParts {
+function createOwnTableSetup(database: SqlDatabase, options: LeaseBackendOptions): TableSetup {
   const { dialect } = database;
   const { table, ensureTableUsable } = resolveLockTable(database, options);
   if (options.abandonedAfterMs !== undefined) {
@@ -80,10 +81,10 @@ function createOwnTableParts(database: SqlDatabase, options: LeaseBackendOptions
   };
 }
 
-function createExistingTableParts(
+function createExistingTableSetup(
   database: SqlDatabase,
   options: LeaseBackendOptions & { columns: ExistingTableColumns },
-): TableParts {
+): TableSetup {
   const { dialect } = database;
   const table = resolveExistingTable(database, options);
   const onOpen = (query: Query): Promise<void> =>

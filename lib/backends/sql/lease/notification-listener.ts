@@ -10,10 +10,10 @@ import { WaiterWatch } from './waiter-watch.js';
 /** Milliseconds without an answer after which the listening connection is replaced. */
 const MAX_SILENCE_MS = 1_000;
 
-/** A statement for 10,000 waiters took longer than `MAX_SILENCE_MS`. */
+/** Maximum number of waiters in one statement. A statement for 10,000 waiters took longer than `MAX_SILENCE_MS`. */
 const WAITERS_PER_STATEMENT = 1_000;
 
-/** Milliseconds without a message after which the connection is probed before a waiter relies on it. */
+/** Milliseconds without a message after which a refused waiter has the connection probed. */
 const MAX_TRUSTED_QUIET_MS = 3_000;
 
 export class NotificationListener {
@@ -48,7 +48,7 @@ export class NotificationListener {
 
   /** Returns whether notifications arrive. If not, starts to listen, and waiters must poll meanwhile. */
   ensureListening(): boolean {
-    if (!this.#isListening && !this.#cannotListen) void this.#openUntilListening();
+    if (!this.#isListening && !this.#cannotListen) void this.#startListening();
     return this.#isListening;
   }
 
@@ -71,8 +71,8 @@ export class NotificationListener {
     try {
       const waiters = [...keysInLine];
       for (let start = 0; start < waiters.length; start += WAITERS_PER_STATEMENT) {
-        const keysOfStatement = new Map(waiters.slice(start, start + WAITERS_PER_STATEMENT));
-        for (const message of await this.waitingLine.confirmWaiters(connection.query, this.table, keysOfStatement))
+        const keyByOwner = new Map(waiters.slice(start, start + WAITERS_PER_STATEMENT));
+        for (const message of await this.waitingLine.confirmWaiters(connection.query, this.table, keyByOwner))
           this.wakeUps.deliver(message);
         this.#lastHeardAt = systemClock.now();
       }
@@ -89,18 +89,19 @@ export class NotificationListener {
     }
   }
 
-  async #openUntilListening(): Promise<void> {
+  async #startListening(): Promise<void> {
     if (this.#isOpening) return;
     this.#isOpening = true;
     await retryUntilAnswered(
-      () => this.#open(),
+      () => this.#tryToListen(),
       () => !this.#isClosed && this.wakeUps.isAnyWaiting,
     );
     this.#isOpening = false;
     this.connections.health.setAdvice('listener', undefined);
   }
 
-  async #open(): Promise<boolean> {
+  /** Resolves to whether the attempts may end: the connection listens, or the server can never notify it. */
+  async #tryToListen(): Promise<boolean> {
     const connection = new OwnConnection(this.#settings, () => this.#handleLoss(connection));
     this.#connection = connection;
     try {
@@ -131,7 +132,10 @@ export class NotificationListener {
     return true;
   }
 
-  /** Keeps the connection while somebody waits, or has a lock that somebody else may evict. */
+  /**
+   * Closes the connection unless a caller of this process waits, or holds a lock that somebody may evict. Returns
+   * whether the connection has to be checked again later.
+   */
   #closeUnlessNeeded(): boolean {
     const connection = this.#connection;
     if (!connection || !this.#isListening) return false;
@@ -151,6 +155,6 @@ export class NotificationListener {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
     this.#isListening = false;
-    void this.#openUntilListening();
+    void this.#startListening();
   }
 }

@@ -7,7 +7,8 @@ import { POLL_MS_PER_WAITER, type LeaseTable, SqlLeaseStore } from './sql-lease-
 
 const MIN_POLL_MS = 50;
 /**
- * Before jitter of ±50 %. With jitter, it stays below `MAX_WAITER_SILENCE_MS`, after which a waiter loses its place.
+ * Maximum milliseconds between two polls, before a jitter of ±50 %. With the jitter, they stay below
+ * `MAX_WAITER_SILENCE_MS`, after which a waiter loses its place.
  */
 const MAX_POLL_MS = 3_000;
 
@@ -39,9 +40,9 @@ export class QueuedLeaseStore extends SqlLeaseStore {
     );
     const { adopt } = this;
     if (!adopt) return;
-    this.adopt = async (key, transferred, adopted) => {
-      const attempt = await adopt(key, transferred, adopted);
-      this.#recordHolder(key, adopted.owner, attempt);
+    this.adopt = async (key, transferredLease, adoptedLease) => {
+      const attempt = await adopt(key, transferredLease, adoptedLease);
+      this.#recordHolder(key, adoptedLease.owner, attempt);
       return attempt;
     };
   }

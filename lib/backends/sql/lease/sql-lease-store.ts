@@ -26,7 +26,10 @@ export interface LeaseTable {
   readonly reapIdleAfterMs: number;
 }
 
-/** All waiters together then poll about 200 times a second, which leaves time for holders. */
+/**
+ * Milliseconds that each waiter adds to the interval between two polls. All waiters together poll about 200 times a
+ * second, which leaves the server time for holders.
+ */
 export const POLL_MS_PER_WAITER = 5;
 
 export class SqlLeaseStore implements LeaseStore {
@@ -60,13 +63,13 @@ export class SqlLeaseStore implements LeaseStore {
       const limits = { maxHolders: maxPermits, maxWaiters: maxPermits / 2 };
       const claims = new ClaimLeases(new ClaimLineStorage(leaseTable.claims, this.connections.urgentQuery), limits);
       this.#claims = claims;
-      this.adopt = (key, transferred, adopted) => claims.adopt(key, transferred, adopted);
+      this.adopt = (key, transferredLease, adoptedLease) => claims.adopt(key, transferredLease, adoptedLease);
     }
     const reap = (idleMs: number): Promise<boolean> => leaseTable.statements.reap(this.connections.query, idleMs);
     this.#stopReaper = reapRegularly(reap, leaseTable.reapIdleAfterMs);
   }
 
-  /** `best-effort` where a crash can undo grants, and until the first connection has read the settings that tell. */
+  /** `best-effort` where a crash can undo grants, and until the first connection has checked the server's settings. */
   get guarantee(): Guarantee {
     return this.#guarantee;
   }

@@ -1,6 +1,6 @@
 import { type ClaimStatements, parseClaimReading } from '../dialect/claim-statements.js';
 import { toStoredBytes } from '../tables/stored-key.js';
-import { NOW, NOW_MICROSECONDS } from './clock.js';
+import { NOW_SQL, NOW_MICROSECONDS_SQL } from './clock.js';
 import { decodeTexts, hasChangedRow, textBytesSql, toBytes } from './driver.js';
 
 const toBytesOrNull = (text: string | null): Buffer | null => (text === null ? null : toBytes(text));
@@ -8,13 +8,13 @@ const toBytesOrNull = (text: string | null): Buffer | null => (text === null ? n
 /** Any isolation level will do: each statement is a transaction on one row. */
 export function mysqlClaims(table: string): ClaimStatements {
   return {
-    // The column's type `text` keeps 64 KB.
+    // All claims of a key must fit into the column `metadata`, whose type `text` keeps 64 KB.
     maxPermits: 150,
 
     async read(query, key) {
       const rows = await query(
-        `select cast(${NOW_MICROSECONDS} as char) as now, ${textBytesSql('held.owner')} as owner, cast(held.token as char) as token,
-           ${textBytesSql('held.metadata')} as metadata, timestampdiff(microsecond, ${NOW}, held.expires_at) / 1000 as remaining
+        `select cast(${NOW_MICROSECONDS_SQL} as char) as now, ${textBytesSql('held.owner')} as owner, cast(held.token as char) as token,
+           ${textBytesSql('held.metadata')} as metadata, timestampdiff(microsecond, ${NOW_SQL}, held.expires_at) / 1000 as remaining
          from (select 1) as one left join ${table} as held on held.lock_key = ?`,
         [toStoredBytes(key)],
       );
@@ -26,7 +26,7 @@ export function mysqlClaims(table: string): ClaimStatements {
       const expiresAtSql = `timestamp('1970-01-01') + interval ? microsecond`;
       const answer = expectedRow
         ? await query(
-            `update ${table} set owner = ?, token = cast(? as unsigned), expires_at = ${expiresAtSql}, metadata = ?, acquired_at = ${NOW}
+            `update ${table} set owner = ?, token = cast(? as unsigned), expires_at = ${expiresAtSql}, metadata = ?, acquired_at = ${NOW_SQL}
              where lock_key = ? and owner <=> ? and token = cast(? as unsigned) and metadata <=> ?`,
             [
               ...newValues,
@@ -38,7 +38,7 @@ export function mysqlClaims(table: string): ClaimStatements {
           )
         : await query(
             `insert ignore into ${table} (owner, token, expires_at, metadata, lock_key, acquired_at)
-             values (?, cast(? as unsigned), ${expiresAtSql}, ?, ?, ${NOW})`,
+             values (?, cast(? as unsigned), ${expiresAtSql}, ?, ?, ${NOW_SQL})`,
             [...newValues, toStoredBytes(key)],
           );
       return hasChangedRow(answer);

@@ -12,14 +12,14 @@ import { mysqlRowLocks } from './row-locks.js';
 import { mysqlSessionLocks } from './session-locks.js';
 
 export const mysqlDialect: SqlDialect = {
-  connectionCount: 2,
+  maxConnections: 2,
 
   hasSchemas: true,
 
   /**
-   * Limits waits for locks: a late statement would lock a key without a holder. Keeps idle connections for eight hours:
-   * the end of a connection puts the locks in doubt for a moment. Sets nothing without a session id, because a pooler
-   * may pass these settings on to other sessions.
+   * Limits waits for locks: a late statement would lock a key for a caller that no longer waits. Keeps idle connections
+   * for eight hours: the end of a connection puts the locks in doubt for a moment. Sets nothing without a session id,
+   * because a pooler may pass these settings on to other sessions.
    */
   async prepareConnection(query, requestTimeoutMs, client) {
     if (getHandshakeId(client) === undefined) return false;
@@ -115,7 +115,7 @@ export const mysqlDialect: SqlDialect = {
 
   existingTable: {
     textTypePattern: /^(varchar|char|tinytext|text).*$/u,
-    updatedAt: /^(timestamp|datetime|date\b).*$/u,
+    updatedAtTypePattern: /^(timestamp|datetime|date\b).*$/u,
     getStorablePattern(charset) {
       if (charset === 'utf8mb4') return /^[^]*$/u;
       return charset === 'utf8mb3' || charset === 'utf8' ? /^[\0-\uffff]*$/u : /^[\0-\x7f]*$/u;

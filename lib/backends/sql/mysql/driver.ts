@@ -9,7 +9,7 @@ import {
 
 type Answer = Awaited<ReturnType<Query>>;
 
-/** The driver writes bytes in hexadecimal: safe in every SQL mode and every character set. */
+/** Returns the bytes of a text. The driver writes bytes in hexadecimal: safe in every SQL mode and character set. */
 export const toBytes = (text: string): Buffer => Buffer.from(text);
 
 /** Returns SQL for the bytes of a text: the character set of the connection may lack some of its characters. */
@@ -32,7 +32,7 @@ export function getLastInsertId(answer: Answer): bigint | undefined {
 
 export const getHandshakeId = (client: unknown): string | undefined => getConnectionId(client, 'threadId');
 
-/** Overrides options of the application by which rows would not be objects by column names. */
+/** Returns driver options. They override options of the application by which rows would have no column names. */
 export function createDriverOptions(sockets: Sockets, extra: unknown, setting: StreamSetting): object {
   const streamFactory = getStreamFactory(extra);
   return {

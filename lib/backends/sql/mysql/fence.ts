@@ -2,11 +2,11 @@ import { type FenceStatements, parseFenceToken } from '../dialect/fence-statemen
 import { toStoredBytes } from '../tables/stored-key.js';
 import { lockFenceRow } from './fence-row.js';
 
-/** Setting of MariaDB: a locking read of a row that changed after the first read rolls the transaction back. */
+/** Setting of MariaDB by which a locking read of a row that changed after the first read rolls the transaction back. */
 const SNAPSHOT_SETTING = 'innodb_snapshot_isolation';
 
 export const mysqlFence: FenceStatements = {
-  /** The version does not tell: the setting is on by default since 11.6.2, and optional since 10.6.18. */
+  /** Reads the setting. The version does not tell it: it is on by default since 11.6.2, and optional since 10.6.18. */
   async createCurrentReadQuery(query) {
     const [isSettingOn] = await query(
       `show variables where variable_name = '${SNAPSHOT_SETTING}' and value = 'ON'`,
@@ -16,7 +16,7 @@ export const mysqlFence: FenceStatements = {
     return (sql, parameters) => query(`set statement ${SNAPSHOT_SETTING} = 0 for ${sql}`, parameters);
   },
 
-  /** One statement takes the row's lock at once. An update followed by an insert would make two newcomers deadlock. */
+  /** One statement takes the row's lock at once. After an update that found no row, two inserts would deadlock. */
   async raise(query, table, resource, token) {
     await query(
       `insert into ${table} (resource, token) values (?, cast(? as signed))

@@ -1,7 +1,7 @@
 import { packMetadata } from '../../../core/index.js';
 import type { KeyRowStatements } from '../dialect/key-row.js';
 import { toStoredBytes } from '../tables/stored-key.js';
-import { NOW, NOW_MICROSECONDS } from './clock.js';
+import { NOW_SQL, NOW_MICROSECONDS_SQL } from './clock.js';
 import { decodeTexts, getLastInsertId, textBytesSql, toBytes } from './driver.js';
 
 export const mysqlKeyRow: KeyRowStatements = {
@@ -10,7 +10,7 @@ export const mysqlKeyRow: KeyRowStatements = {
 
   async create(query, table, key) {
     await query(
-      `insert ignore into ${table} (lock_key, token, expires_at, acquired_at) values (?, 0, ${NOW}, ${NOW})`,
+      `insert ignore into ${table} (lock_key, token, expires_at, acquired_at) values (?, 0, ${NOW_SQL}, ${NOW_SQL})`,
       [toStoredBytes(key)],
     );
   },
@@ -27,8 +27,8 @@ export const mysqlKeyRow: KeyRowStatements = {
 
   async raise(query, table, key, metadata, owner) {
     const answer = await query(
-      `update ${table} set token = last_insert_id(greatest(token + 1, ${NOW_MICROSECONDS})), expires_at = ${NOW},
-         acquired_at = ${NOW}, metadata = ?, owner = ?
+      `update ${table} set token = last_insert_id(greatest(token + 1, ${NOW_MICROSECONDS_SQL})), expires_at = ${NOW_SQL},
+         acquired_at = ${NOW_SQL}, metadata = ?, owner = ?
        where lock_key = ?`,
       [toBytes(packMetadata(metadata)), owner === undefined ? null : toBytes(owner), toStoredBytes(key)],
     );

@@ -11,47 +11,51 @@ import {
 import { KEYS_PER_PAGE, readKeyPages } from '../dialect/key-pages.js';
 import { parseRefusal, parseState } from '../dialect/refusal.js';
 import { fromStoredKey, toStoredBytes } from '../tables/stored-key.js';
-import { MICROSECONDS_FROM_NOW_SQL, NOW, NOW_MICROSECONDS, microsecondsSince1970Sql } from './clock.js';
+import { MICROSECONDS_FROM_NOW_SQL, NOW_SQL, NOW_MICROSECONDS_SQL, microsecondsSince1970Sql } from './clock.js';
 import { decodeTexts, getLastInsertId, hasChangedRow, textBytesSql, toBytes } from './driver.js';
 
-/** Another round follows when the row appeared, disappeared or became free between two statements. */
+/** Maximum number of rounds. Another follows if the row appeared, vanished or became free between two statements. */
 const MAX_ROUNDS = 5;
 
 /** Any isolation level will do: each statement is a transaction on one row, except in `keys` and `reap`. */
 export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
   const { table, updatedAt, existingTable, ...columnNames } = columns;
-  const { textPlaceholder, toKeyValue, nowSql, heldSinceSql, isOverSql } = existingTable
+  const { textPlaceholder, toKeyValue, nowSql, heldSinceSql, isFreeSql } = existingTable
     ? createExistingTableSql(columns, existingTable.abandonedAfterMs)
     : createOwnTableSql(columns);
   const setUpdatedAtSql = updatedAt === undefined ? '' : `, ${updatedAt} = ${nowSql}`;
   const keyBytesSql = existingTable ? textBytesSql(columnNames.key) : columnNames.key;
   const isOwnRowSql = `${columnNames.key} = ${textPlaceholder} and ${columnNames.owner} = ${textPlaceholder}`;
 
-  /** MySQL assigns from left to right, so the token, which depends on the old owner, is first. */
+  /**
+   * Resolves to the token, or to `undefined` if no free or own row was there. MySQL assigns from left to right, so the
+   * token, which depends on the old owner, is first.
+   */
   const takeRow = async (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) => {
     const ownerBytes = toBytes(owner);
     const answer = await query(
       `update ${table} set
-         ${columnNames.token} = last_insert_id(if(${columnNames.owner} = ${textPlaceholder} and ${columnNames.expiresAt} > ${NOW}, ${columnNames.token}, greatest(coalesce(${columnNames.token}, 0) + 1, ${NOW_MICROSECONDS}))),
+         ${columnNames.token} = last_insert_id(if(${columnNames.owner} = ${textPlaceholder} and ${columnNames.expiresAt} > ${NOW_SQL}, ${columnNames.token}, greatest(coalesce(${columnNames.token}, 0) + 1, ${NOW_MICROSECONDS_SQL}))),
          ${columnNames.owner} = ${textPlaceholder}, ${columnNames.expiresAt} = ${MICROSECONDS_FROM_NOW_SQL}, ${columnNames.metadata} = ${textPlaceholder} ${setUpdatedAtSql}
-       where ${columnNames.key} = ${textPlaceholder} and (${columnNames.owner} = ${textPlaceholder} or ${isOverSql})`,
+       where ${columnNames.key} = ${textPlaceholder} and (${columnNames.owner} = ${textPlaceholder} or ${isFreeSql})`,
       [ownerBytes, ownerBytes, ttlMs * 1000, toBytes(packMetadata(metadata)), toKeyValue(key), ownerBytes],
     );
     return getLastInsertId(answer);
   };
 
   /**
-   * A second statement makes the token in an existing table. The time of the insertion is that of its start, and others
-   * may have had the key while it waited. The driver may also return the number of an `auto_increment` column for it.
+   * Raises the token in an existing table by a second statement. The token of the insertion is the time of its start,
+   * and others may have had the key while the insertion waited. The driver may also return an `auto_increment` number
+   * instead of the token.
    */
   const insertRow = async (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) => {
     const answer = await query(
       `insert ignore into ${table} (${listColumnNames(columns)})
-       values (${textPlaceholder}, ${textPlaceholder}, last_insert_id(${NOW_MICROSECONDS}), ${MICROSECONDS_FROM_NOW_SQL}, ${textPlaceholder} ${updatedAt === undefined ? '' : `, ${nowSql}`})`,
+       values (${textPlaceholder}, ${textPlaceholder}, last_insert_id(${NOW_MICROSECONDS_SQL}), ${MICROSECONDS_FROM_NOW_SQL}, ${textPlaceholder} ${updatedAt === undefined ? '' : `, ${nowSql}`})`,
       [toKeyValue(key), toBytes(owner), ttlMs * 1000, toBytes(packMetadata(metadata))],
     );
     if (!existingTable) return getLastInsertId(answer);
-    const raiseTokenSql = `update ${table} set ${columnNames.token} = last_insert_id(greatest(${columnNames.token} + 1, ${NOW_MICROSECONDS})) where ${isOwnRowSql}`;
+    const raiseTokenSql = `update ${table} set ${columnNames.token} = last_insert_id(greatest(${columnNames.token} + 1, ${NOW_MICROSECONDS_SQL})) where ${isOwnRowSql}`;
     return getLastInsertId(await query(raiseTokenSql, [toKeyValue(key), toBytes(owner)]));
   };
 
@@ -63,9 +67,9 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
         const takenToken = row || !existingTable ? await takeRow(query, lease) : undefined;
         if (takenToken !== undefined) return { acquired: true, fencingToken: takenToken };
         const rows = await query(
-          `select ${columnNames.owner} = ${textPlaceholder} or ${isOverSql} as is_free, ${textBytesSql(columnNames.metadata)} as metadata, ${heldSinceSql} as since,
+          `select ${columnNames.owner} = ${textPlaceholder} or ${isFreeSql} as is_free, ${textBytesSql(columnNames.metadata)} as metadata, ${heldSinceSql} as since,
              if(${columnNames.expiresAt} is null, ${textBytesSql(columnNames.owner)}, null) as legacy_owner,
-             greatest(timestampdiff(microsecond, ${NOW}, ${columnNames.expiresAt}) / 1000, 0) as remaining
+             greatest(timestampdiff(microsecond, ${NOW_SQL}, ${columnNames.expiresAt}) / 1000, 0) as remaining
            from ${table} where ${columnNames.key} = ${textPlaceholder}`,
           [toBytes(lease.owner), toKeyValue(lease.key)],
         );
@@ -81,27 +85,31 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
 
     async renew(query, { key, owner, ttlMs }) {
       const answer = await query(
-        `update ${table} set ${columnNames.expiresAt} = ${MICROSECONDS_FROM_NOW_SQL} ${existingTable ? setUpdatedAtSql : ''} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW}`,
+        `update ${table} set ${columnNames.expiresAt} = ${MICROSECONDS_FROM_NOW_SQL} ${existingTable ? setUpdatedAtSql : ''} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW_SQL}`,
         [ttlMs * 1000, toKeyValue(key), toBytes(owner)],
       );
       return hasChangedRow(answer);
     },
 
+    /**
+     * Deletes a row of an existing table only if the clock has passed its token: the next token, a time, could
+     * otherwise be the same.
+     */
     async release(query, { key, owner }) {
       const values = [toKeyValue(key), toBytes(owner)];
-      const deleteSql = `delete from ${table} where ${isOwnRowSql} and ${columnNames.token} < ${NOW_MICROSECONDS}`;
+      const deleteSql = `delete from ${table} where ${isOwnRowSql} and ${columnNames.token} < ${NOW_MICROSECONDS_SQL}`;
       if (existingTable && hasChangedRow(await query(deleteSql, values))) return true;
       const clearOwnerSql = existingTable ? '' : `, ${columnNames.owner} = null, ${columnNames.metadata} = null`;
       return hasChangedRow(
         await query(
-          `update ${table} set ${columnNames.expiresAt} = ${NOW} ${clearOwnerSql} where ${isOwnRowSql}`,
+          `update ${table} set ${columnNames.expiresAt} = ${NOW_SQL} ${clearOwnerSql} where ${isOwnRowSql}`,
           values,
         ),
       );
     },
 
     async isHeldBy(query, { key, owner }) {
-      const selectHeldSql = `select 1 from ${table} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW}`;
+      const selectHeldSql = `select 1 from ${table} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW_SQL}`;
       return (await query(selectHeldSql, [toKeyValue(key), toBytes(owner)])).length === 1;
     },
 
@@ -110,8 +118,8 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
         `select ${textBytesSql(columnNames.owner)} as owner, cast(${columnNames.token} as char) as token,
            ${textBytesSql(columnNames.metadata)} as metadata, ${heldSinceSql} as since,
            if(${columnNames.expiresAt} is null, ${textBytesSql(columnNames.owner)}, null) as legacy_owner,
-           greatest(timestampdiff(microsecond, ${NOW}, ${columnNames.expiresAt}) / 1000, 0) as remaining
-         from ${table} where ${columnNames.key} = ${textPlaceholder} and not (${isOverSql})`,
+           greatest(timestampdiff(microsecond, ${NOW_SQL}, ${columnNames.expiresAt}) / 1000, 0) as remaining
+         from ${table} where ${columnNames.key} = ${textPlaceholder} and not (${isFreeSql})`,
         [toKeyValue(key)],
       );
       return parseState(decodeTexts(rows)[0]);
@@ -119,7 +127,7 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
 
     keys(query, prefix) {
       const selectPageSql = (comparison: string): string => `select ${keyBytesSql} as name from ${table}
-        where ${columnNames.key} ${comparison} ${textPlaceholder} and left(${columnNames.key}, char_length(${textPlaceholder})) = ${textPlaceholder} and not (${isOverSql})
+        where ${columnNames.key} ${comparison} ${textPlaceholder} and left(${columnNames.key}, char_length(${textPlaceholder})) = ${textPlaceholder} and not (${isFreeSql})
         order by ${columnNames.key} limit ${KEYS_PER_PAGE}`;
       const prefixBytes = toBytes(prefix);
       const readPage = (comparison: string, name: string) =>
@@ -129,7 +137,7 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
 
     /** Reads the keys without locks before it deletes: a `delete` by time alone would lock every row that it passes. */
     async reap(query, idleMs) {
-      const isIdleSql = `${columnNames.expiresAt} < ${NOW} - interval ? microsecond`;
+      const isIdleSql = `${columnNames.expiresAt} < ${NOW_SQL} - interval ? microsecond`;
       const idleRows = await query(
         `select ${keyBytesSql} as k from ${table} where ${isIdleSql} limit ${MAX_REAPED_ROWS}`,
         [idleMs * 1000],
@@ -144,13 +152,13 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
 }
 
 function createOwnTableSql({ owner, expiresAt, updatedAt = '' }: LeaseColumns) {
-  const isOverSql = `${owner} is null or ${expiresAt} <= ${NOW}`;
+  const isFreeSql = `${owner} is null or ${expiresAt} <= ${NOW_SQL}`;
   return {
     textPlaceholder: '?',
     toKeyValue: toStoredBytes,
-    nowSql: NOW,
+    nowSql: NOW_SQL,
     heldSinceSql: `${microsecondsSince1970Sql(updatedAt)} / 1000`,
-    isOverSql,
+    isFreeSql,
   };
 }
 
@@ -165,6 +173,6 @@ function createExistingTableSql({ expiresAt, updatedAt }: LeaseColumns, abandone
     toKeyValue: toBytes,
     nowSql: 'current_timestamp(6)',
     heldSinceSql: updatedAt === undefined ? 'null' : `unix_timestamp(${updatedAt}) * 1000`,
-    isOverSql: `coalesce(${expiresAt} <= ${NOW}, ${isAbandonedSql}, false)`,
+    isFreeSql: `coalesce(${expiresAt} <= ${NOW_SQL}, ${isAbandonedSql}, false)`,
   };
 }

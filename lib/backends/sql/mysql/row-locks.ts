@@ -4,7 +4,7 @@ import { toStoredBytes } from '../tables/stored-key.js';
 import { mysqlKeyRow } from './key-row.js';
 import { READ_ONLY_CONDITION } from './read-only.js';
 import { mysqlServerSessions } from './server-sessions.js';
-import { type RowLocks, type TokenOfRow, SAVEPOINT } from '../dialect/row-locks.js';
+import { type RowLocks, type KeyAndToken, SAVEPOINT } from '../dialect/row-locks.js';
 
 const ROLLED_BACK_CODE_PATTERN = /^ER_(LOCK_DEADLOCK|CHECKREAD)$/u;
 
@@ -13,8 +13,9 @@ const NO_MARIADB_LIMITS_SQL =
   '/*M!100300 , session idle_transaction_timeout = 0, session idle_write_transaction_timeout = 0 */';
 
 /**
- * Lifts the session's time limits for one statement, but not that of the wait for the lock. The hint's limit is longer
- * than any such wait: 0 would keep the session's limit.
+ * Lifts the session's time limit for one statement, but not the limit of the wait for the lock. `before` is for
+ * MariaDB, and `hint` for MySQL. The hint's limit is longer than any wait for the lock: 0 would keep the session's
+ * limit.
  */
 const WITHOUT_TIME_LIMIT_SQL = {
   before: '/*M!100102 set statement max_statement_time = 0 for */',
@@ -36,7 +37,7 @@ export const mysqlRowLocks: RowLocks = {
     return query(`${WITHOUT_TIME_LIMIT_SQL.before} ${selectSql} for update`, [toStoredBytes(key)]);
   },
 
-  /** MySQL waits for a second, because it takes 0 for 1. */
+  /** Does not wait for a process that is inserting the row. Only MySQL waits for a second, because it takes 0 for 1. */
   async createRow(query, table, key) {
     await query('set session innodb_lock_wait_timeout = 0', []);
     try {
@@ -59,9 +60,9 @@ export const mysqlRowLocks: RowLocks = {
     return token;
   },
   prepareCommit,
-  async undoWrites(query, table, tokenOfRow) {
+  async undoWrites(query, table, keyAndToken) {
     await query(`rollback to savepoint ${SAVEPOINT}`, []);
-    await prepareCommit(query, table, tokenOfRow);
+    await prepareCommit(query, table, keyAndToken);
     await query('commit', []);
   },
 
@@ -87,7 +88,7 @@ export const mysqlRowLocks: RowLocks = {
   mayRollBackCodes: /^ER_LOCK_WAIT_TIMEOUT$/u,
 };
 
-async function prepareCommit(query: Query, table: string, { key, fencingToken }: TokenOfRow): Promise<boolean> {
+async function prepareCommit(query: Query, table: string, { key, fencingToken }: KeyAndToken): Promise<boolean> {
   return hasChangedRow(
     await query(`update ${table} set owner = null where lock_key = ? and token = ?`, [
       toStoredBytes(key),

@@ -32,12 +32,12 @@ export const mysqlSessionLocks: SessionLocks = {
   },
   toLockName: getUserLockName,
 
-  async tryLock(query, table, { lock, ownerLock }, column) {
+  async tryLock(query, table, { lock, ownerLock }, keyColumnValue) {
     const rows = await query(
       `select case get_lock(?, 0) when 1 then if(get_lock(?, 0) = 1, 1, -1) when 0 then 0 end as locked, ${textBytesSql('metadata')} as metadata,
          timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since, ${READ_ONLY_CONDITION} as is_read_only
        from (select 1) as once left join ${table} on lock_key = ?`,
-      [lock, ownerLock, column],
+      [lock, ownerLock, keyColumnValue],
     );
     return decodeTexts(rows);
   },
@@ -58,7 +58,7 @@ export const mysqlSessionLocks: SessionLocks = {
   terminateSessionSql: (id) => `kill ${id}`,
 };
 
-/** Reads the owner lock first: a session that has the lock after that had not ended by then. */
+/** Reads the owner lock first: a session that still has the lock afterwards had both when the owner lock was read. */
 async function readSessions(query: Query, { lock, ownerLock }: LockNames) {
   const [row] = await query(
     'select is_used_lock(?) as owner_lock_id, is_used_lock(?) as lock_id, connection_id() as own_id',

@@ -8,6 +8,7 @@ const LOCK_TIMEOUT_CODE_PATTERN = /^(ER_LOCK_WAIT_TIMEOUT|1205)$/u;
 export const mysqlTransactionLocks: TransactionLocks = {
   async lock(query, table, key, waitMs) {
     if (waitMs !== Infinity) return lockRowWithTimeout(query, table, key, Math.ceil(waitMs / 1000));
+    // The server has no unlimited wait: after its time-out, the statement is sent again.
     while (!(await lockRow(query, table, key)));
     return true;
   },
@@ -40,12 +41,12 @@ async function lockRow(query: Query, table: string, key: string): Promise<boolea
     return true;
   } catch (error) {
     const isTimeout = findErrorCodes(error).some((code) => LOCK_TIMEOUT_CODE_PATTERN.test(code));
-    if (isTimeout && (await keepsTransactionAfterTimeout(query))) return false;
+    if (isTimeout && (await isTransactionKeptAfterTimeout(query))) return false;
     throw error;
   }
 }
 
-async function keepsTransactionAfterTimeout(query: Query): Promise<boolean> {
+async function isTransactionKeptAfterTimeout(query: Query): Promise<boolean> {
   const [row] = await query('select @@innodb_rollback_on_timeout as undoes', []);
   // Some clients return rows without column names. The setting is then unknown.
   return row?.['undoes'] !== undefined && Number(row['undoes']) === 0;

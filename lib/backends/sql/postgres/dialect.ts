@@ -9,15 +9,15 @@ import { postgresSessionLocks } from './session-locks.js';
 import { postgresWaitingLine } from './waiting-line.js';
 
 export const postgresDialect: SqlDialect = {
-  connectionCount: 2,
+  maxConnections: 2,
 
   hasSchemas: true,
 
   /**
-   * Limits statements: a late one would lock a key without a holder. Switches `synchronous_commit` on: a commit that a
-   * crash can undo would let a second holder in. Switches off the limit for idle sessions: the end of a session puts
-   * the locks in doubt for a moment. Sets nothing behind a pooler, which would pass these settings on to other
-   * sessions.
+   * Limits the time of statements: a late one would lock a key for a caller that no longer waits. Switches
+   * `synchronous_commit` on: a crash could otherwise undo a commit, and let a second holder in. Switches off the limit
+   * for idle sessions: the end of a session puts the locks in doubt for a moment. Sets nothing behind a pooler, which
+   * would pass these settings on to other sessions.
    */
   async prepareConnection(query, requestTimeoutMs, client) {
     const settings = await query(
@@ -56,7 +56,7 @@ export const postgresDialect: SqlDialect = {
       [table],
     ),
 
-  /** Looks for commands without a policy: their statements find no row, and report no error. */
+  /** Looks for commands that no policy allows: a `select` or an `update` then finds no row, and reports no error. */
   async hiddenRowsWarning(query, table) {
     const [row] = await query(
       `select current_user as role, string_agg(command, ', ') as commands
@@ -94,7 +94,7 @@ export const postgresDialect: SqlDialect = {
 
   existingTable: {
     textTypePattern: /^(text|character varying.*)$/u,
-    updatedAt: /^(timestamp.*|date)$/u,
+    updatedAtTypePattern: /^(timestamp.*|date)$/u,
     getStorablePattern: () => /^[^\0]*$/u,
   },
 

@@ -10,12 +10,12 @@ interface PostgresClient {
   ): void;
 }
 
-/** Names have at most 63 characters, and are legible in `pg_prepared_statements`. */
+/** Names of prepared statements, by SQL. Each has at most 63 characters and is legible in `pg_prepared_statements`. */
 const statementNames = new Map<string, string>();
 
 /**
- * The server parses and plans a named statement once for each connection. The plan of a statement takes several times
- * as long as its execution.
+ * Runs a named statement, which the server parses and plans once for each connection. Planning takes several times as
+ * long as the execution.
  * https://node-postgres.com/features/queries#prepared-statements
  */
 export function runPrepared(client: unknown, text: string, values: readonly unknown[]): Promise<readonly Row[]> {
@@ -35,9 +35,9 @@ export function isPostgresClient(client: unknown): client is EventEmitter & Post
 }
 
 /**
- * Adds a `verify` that adds a listener for errors to each new client. The pool removes its own listener before it gives
- * a client to its caller, and the server may end the session just then. An 'error' without a listener ends the process.
- * The end of the socket reports the loss.
+ * Returns the driver's options with a `verify` that adds a listener for errors to each new client. The pool removes its
+ * own listener before it gives a client to a caller, and the server may end the session just then. An 'error' without a
+ * listener ends the process. The end of the socket reports the loss.
  */
 export function addErrorListener(extra: unknown): object {
   const driverOptions: object = typeof extra === 'object' && extra ? extra : {};
@@ -51,8 +51,8 @@ export function addErrorListener(extra: unknown): object {
 }
 
 /**
- * Returns a condition that is not true behind a pooler, which tells an id of its own in the handshake, nor for an
- * unknown id.
+ * Returns a condition that is true in the session whose id is `parameter`. It is not true for an unknown id, nor behind
+ * a pooler, which sends an id of its own in the handshake.
  */
 export const isSameSessionSql = (parameter: string): string => `pg_backend_pid() = ${parameter}::int`;
 export const getHandshakePid = (client: unknown): string | null => getConnectionId(client, 'processID') ?? null;

@@ -1,5 +1,5 @@
 import { packMetadata } from '../../../core/index.js';
-import { NOW, NOW_MICROSECONDS } from './clock.js';
+import { NOW_SQL, NOW_MICROSECONDS_SQL } from './clock.js';
 import { toStoredText } from '../tables/stored-key.js';
 import type { KeyRowStatements } from '../dialect/key-row.js';
 
@@ -9,7 +9,7 @@ export const postgresKeyRow: KeyRowStatements = {
 
   async create(query, table, key) {
     await query(
-      `insert into ${table} (lock_key, token, expires_at, acquired_at) values ($1, 0, ${NOW}, ${NOW})
+      `insert into ${table} (lock_key, token, expires_at, acquired_at) values ($1, 0, ${NOW_SQL}, ${NOW_SQL})
        on conflict (lock_key) do nothing`,
       [toStoredText(key)],
     );
@@ -23,7 +23,7 @@ export const postgresKeyRow: KeyRowStatements = {
 
   async raise(query, table, key, metadata, owner) {
     const [row] = await query(
-      `update ${table} set token = greatest(token + 1, ${NOW_MICROSECONDS}), expires_at = ${NOW}, acquired_at = ${NOW}, metadata = $2, owner = $3
+      `update ${table} set token = greatest(token + 1, ${NOW_MICROSECONDS_SQL}), expires_at = ${NOW_SQL}, acquired_at = ${NOW_SQL}, metadata = $2, owner = $3
        where lock_key = $1 returning token::text as token`,
       [toStoredText(key), packMetadata(metadata), owner ?? null],
     );

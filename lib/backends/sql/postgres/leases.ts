@@ -3,7 +3,7 @@ import { type LeaseColumns, type LeaseStatements, MAX_REAPED_ROWS } from '../dia
 import { KEYS_PER_PAGE, readKeyPages } from '../dialect/key-pages.js';
 import { parseRefusal, parseState } from '../dialect/refusal.js';
 import { fromStoredText, toStoredText } from '../tables/stored-key.js';
-import { millisecondsFromNowSql, NOW, NOW_MICROSECONDS } from './clock.js';
+import { millisecondsFromNowSql, NOW_SQL, NOW_MICROSECONDS_SQL } from './clock.js';
 import { createStatementsOnExistingTable } from './existing-leases.js';
 import {
   HAND_OVER_TTL_MS,
@@ -18,8 +18,8 @@ import {
 export function postgresLeases(columns: LeaseColumns): LeaseStatements {
   const { table, updatedAt, existingTable, ...columnNames } = columns;
   const toKeyValue = existingTable ? (key: string) => key : toStoredText;
-  const isHeldSql = `${columnNames.key} = $1 and ${columnNames.owner} = $2 and ${columnNames.expiresAt} > ${NOW}`;
-  const setUpdatedAtSql = existingTable && updatedAt !== undefined ? `, ${updatedAt} = ${NOW}` : '';
+  const isHeldSql = `${columnNames.key} = $1 and ${columnNames.owner} = $2 and ${columnNames.expiresAt} > ${NOW_SQL}`;
+  const setUpdatedAtSql = existingTable && updatedAt !== undefined ? `, ${updatedAt} = ${NOW_SQL}` : '';
   return {
     ...(existingTable
       ? createStatementsOnExistingTable(columns, existingTable.abandonedAfterMs)
@@ -49,24 +49,24 @@ export function postgresLeases(columns: LeaseColumns): LeaseStatements {
   };
 }
 
-/** The row of a key also lists the key's waiters. A row without an owner never lists any. */
+/** Returns statements on a table whose row of a key also lists the waiters. A row without an owner never lists any. */
 function createStatementsOnOwnTable(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release' | 'look' | 'keys'> {
-  // Refuses a free key whose waiters were seen lately: `joinLine` then gives it to the first of them.
+  // Refuses a free key if one of its waiters was seen lately: `joinLine` then gives the key to the first such waiter.
   const takeSql = `with granted as (
       insert into ${table} as held (lock_key, owner, token, expires_at, acquired_at, metadata)
-      values ($1, $2, ${NOW_MICROSECONDS}, ${millisecondsFromNowSql('$3')}, ${NOW}, $4)
+      values ($1, $2, ${NOW_MICROSECONDS_SQL}, ${millisecondsFromNowSql('$3')}, ${NOW_SQL}, $4)
       on conflict (lock_key) do update set
-        token = case when held.owner = excluded.owner and held.expires_at > ${NOW} then held.token else greatest(held.token + 1, excluded.token) end,
+        token = case when held.owner = excluded.owner and held.expires_at > ${NOW_SQL} then held.token else greatest(held.token + 1, excluded.token) end,
         waiting = case when held.owner = excluded.owner then held.waiting else '{}' end, owner = excluded.owner,
         expires_at = excluded.expires_at, acquired_at = excluded.acquired_at, metadata = excluded.metadata
       where held.owner = excluded.owner
-        or (held.owner is null or held.expires_at <= ${NOW}) and not ${isAnyWaiterLiveSql('held.waiting')}
+        or (held.owner is null or held.expires_at <= ${NOW_SQL}) and not ${isAnyWaiterLiveSql('held.waiting')}
       returning token
     )
     select token::text as token, null as metadata, null as since, null as remaining from granted
     union all
     select null, metadata, (extract(epoch from acquired_at) * 1000)::text,
-      greatest(extract(epoch from expires_at - ${NOW}) * 1000, 0)::text
+      greatest(extract(epoch from expires_at - ${NOW_SQL}) * 1000, 0)::text
     from ${table} where lock_key = $1 and owner is not null limit 1`;
   const releaseSql = `update ${table} set ${handOverSql('waiting', HAND_OVER_TTL_MS)} where lock_key = $1 and owner = $2
     returning ${notifySql(table, 'owner', 0)}, ${notifySql(table, ownerOfEntrySql('waiting[cardinality(waiting)]'), HAND_OVER_TTL_MS)}`;
@@ -82,9 +82,9 @@ function createStatementsOnOwnTable(table: string): Pick<LeaseStatements, 'tryAc
 
     async look(query, key) {
       const [row] = await query(
-        `select case when expires_at > ${NOW} then owner end as owner, token::text as token, metadata, ${selectOwnersInLineSql('waiting')} as line,
+        `select case when expires_at > ${NOW_SQL} then owner end as owner, token::text as token, metadata, ${selectOwnersInLineSql('waiting')} as line,
            (extract(epoch from acquired_at) * 1000)::text as since,
-           greatest(extract(epoch from expires_at - ${NOW}) * 1000, 0)::text as remaining
+           greatest(extract(epoch from expires_at - ${NOW_SQL}) * 1000, 0)::text as remaining
          from ${table} where lock_key = $1`,
         [toStoredText(key)],
       );
@@ -95,7 +95,7 @@ function createStatementsOnOwnTable(table: string): Pick<LeaseStatements, 'tryAc
 
     keys(query, prefix) {
       const selectPageSql = (comparison: string): string => `select lock_key as name from ${table}
-        where lock_key ${comparison} $1 and starts_with(lock_key, $2) and owner is not null and expires_at > ${NOW}
+        where lock_key ${comparison} $1 and starts_with(lock_key, $2) and owner is not null and expires_at > ${NOW_SQL}
         order by lock_key limit ${KEYS_PER_PAGE}`;
       const storedPrefix = toStoredText(prefix);
       return readKeyPages(

@@ -1,20 +1,20 @@
-import { selectSessionWithBothSql } from './advisory-locks.js';
+import { selectSessionWithBothLocksSql } from './advisory-locks.js';
 import { getAdvisoryLockId } from '../tables/session-lock-name.js';
 import { postgresKeyRow } from './key-row.js';
 import { isTrue } from '../connections/query.js';
 import { toStoredText } from '../tables/stored-key.js';
 import { quoteText } from '../tables/table-name.js';
-import { NOW } from './clock.js';
+import { NOW_SQL } from './clock.js';
 import { READ_ONLY_CONDITION } from './read-only.js';
 import { postgresServerSessions } from './server-sessions.js';
 import type { OwnedKey } from '../dialect/lease-statements.js';
 import { type RowLocks, SAVEPOINT } from '../dialect/row-locks.js';
 import type { LockNames } from '../dialect/session-locks.js';
 
-/** The id of the handshake would be that of a pooler which lends sessions for transactions. */
+/** Column of the session's id. A pooler that lends sessions for transactions sends its own id in the handshake. */
 const SESSION_ID_SQL = 'pg_backend_pid()::text as session_id';
 
-const SELECT_HOLDER_SQL = selectSessionWithBothSql(addTableSql('$1', '$3'), addTableSql('$2', '$3'));
+const SELECT_HOLDER_SQL = selectSessionWithBothLocksSql(idPerTableSql('$1', '$3'), idPerTableSql('$2', '$3'));
 
 /** Lifts the limit by which PostgreSQL 17 ends a transaction for its age. Earlier versions lack the setting. */
 const NO_AGE_LIMIT_SQL = `select set_config('transaction_timeout', '0', true) where current_setting('transaction_timeout', true) is not null`;
@@ -26,16 +26,16 @@ export const postgresRowLocks: RowLocks = {
     `select token::text as token, ${READ_ONLY_CONDITION} as is_read_only from ${table} where lock_key = $1`,
 
   /**
-   * Inserts only under an advisory lock: a conflict with another process that inserts the row would be an error. A
-   * limit of 1 ms is the shortest: 0 would mean no limit.
+   * Inserts only under an advisory lock: a conflict with another process that inserts the row would be an error. The
+   * `lock_timeout` is the shortest that PostgreSQL has: 0 would mean no limit.
    */
   async createRow(query, table, key) {
     await query('set local lock_timeout = 1', []);
-    const lockSql = addTableSql(`'${getAdvisoryLockId('make', key)}'`, quoteText(table));
+    const lockSql = idPerTableSql(`'${getAdvisoryLockId('make', key)}'`, quoteText(table));
     const [row] = await query(
       `with turn as (select pg_try_advisory_xact_lock(${lockSql}) as is_ours),
          made as (
-           insert into ${table} (lock_key, token, expires_at, acquired_at) select $1, 0, ${NOW}, ${NOW} from turn
+           insert into ${table} (lock_key, token, expires_at, acquired_at) select $1, 0, ${NOW_SQL}, ${NOW_SQL} from turn
            where is_ours on conflict (lock_key) do nothing
          )
        select is_ours, ${SESSION_ID_SQL} from turn`,
@@ -71,7 +71,7 @@ export const postgresRowLocks: RowLocks = {
   async recordHolder(query, table, ownedKey, metadata) {
     const token = await postgresKeyRow.raise(query, table, ownedKey.key, metadata);
     const { lock, ownerLock } = getHolderLocks(ownedKey);
-    const lockSql = (id: string): string => `pg_advisory_xact_lock(${addTableSql(`'${id}'`, quoteText(table))})`;
+    const lockSql = (id: string): string => `pg_advisory_xact_lock(${idPerTableSql(`'${id}'`, quoteText(table))})`;
     await query(`select ${lockSql(lock)}, ${lockSql(ownerLock)}; savepoint ${SAVEPOINT}`, []);
     return token;
   },
@@ -85,12 +85,15 @@ export const postgresRowLocks: RowLocks = {
     return sessions.length > 0;
   },
 
+  // lock_not_available
   heldCodes: /^55P03$/u,
+  // serialization_failure, deadlock_detected
   busyCodes: /^(40001|40P01)$/u,
+  // in_failed_sql_transaction
   abortedCodes: /^25P02$/u,
 };
 
-/** Passes the key to a `do` block, which has no parameters. */
+/** Setting that passes the key to a `do` block, which can have no parameters. */
 const KEY_SETTING = 'nestjs_distributed_lock.key';
 
 function waitForRowSql(table: string): string {
@@ -106,15 +109,15 @@ function waitForRowSql(table: string): string {
 
 /**
  * Returns the ids of advisory locks that show the holder to other sessions, which cannot see who has locked a row. The
- * server frees the row of a dead holder a moment before these locks. The next holder therefore waits for the `lock` of the
- * key, and the session that has both locks is the holder.
+ * server frees the row of a dead holder a moment before these locks. The next holder therefore waits for the `lock` of
+ * the key. The session that has both locks is the holder.
  */
 function getHolderLocks({ key, owner }: OwnedKey): LockNames {
   const toId = (scope: string): string => String(getAdvisoryLockId(`row\0${scope}`, key));
   return { lock: toId(''), ownerLock: toId(owner) };
 }
 
-/** Returns an id of its own for each table, also where several schemas have tables of one name. */
-function addTableSql(idSql: string, tableNameSql: string): string {
+/** Returns SQL for a lock id that is different for each table, also where several schemas have tables of one name. */
+function idPerTableSql(idSql: string, tableNameSql: string): string {
   return `(${idSql}::bigint # to_regclass(${tableNameSql})::oid::bigint)`;
 }

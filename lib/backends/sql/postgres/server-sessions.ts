@@ -2,7 +2,7 @@ import type { ServerSessions } from '../dialect/server-sessions.js';
 import { getHandshakePid } from './driver.js';
 
 export const postgresServerSessions: ServerSessions = {
-  sessionIdOf: (client) => getHandshakePid(client) ?? undefined,
+  getSessionId: (client) => getHandshakePid(client) ?? undefined,
   async isAnySessionWorking(query, sessionIds, minWorkMs) {
     const rows = await query(
       `select 1 from pg_stat_activity where pid = any($1::int[]) and pid <> pg_backend_pid() and state = 'active'

@@ -1,14 +1,14 @@
 import { isTrue } from '../connections/query.js';
-import { selectSessionWithBothSql } from './advisory-locks.js';
+import { selectSessionWithBothLocksSql } from './advisory-locks.js';
 import { postgresKeyRow } from './key-row.js';
 import { READ_ONLY_CONDITION } from './read-only.js';
 import { postgresServerSessions } from './server-sessions.js';
 import type { SessionLocks } from '../dialect/session-locks.js';
 import { getAdvisoryLockId } from '../tables/session-lock-name.js';
 
-const SELECT_SESSION_SQL = selectSessionWithBothSql('$1::bigint', '$2::bigint');
+const SELECT_SESSION_SQL = selectSessionWithBothLocksSql('$1::bigint', '$2::bigint');
 
-/** Locks by advisory locks, which belong to one database. Needs `idle_session_timeout` of PostgreSQL 14. */
+/** Uses advisory locks, which belong to one database. Needs `idle_session_timeout`, which came with PostgreSQL 14. */
 export const postgresSessionLocks: SessionLocks = {
   keyRow: postgresKeyRow,
   serverSessions: postgresServerSessions,
@@ -32,12 +32,12 @@ export const postgresSessionLocks: SessionLocks = {
   },
   toLockName: (scope, key) => String(getAdvisoryLockId(scope, key)),
 
-  tryLock: (query, table, { lock, ownerLock }, column) =>
+  tryLock: (query, table, { lock, ownerLock }, keyColumnValue) =>
     query(
       `select case when pg_try_advisory_lock($1::bigint) then case when pg_try_advisory_lock($3::bigint) then 1 else -1 end else 0 end as locked, metadata,
          (extract(epoch from acquired_at) * 1000)::text as since, ${READ_ONLY_CONDITION} as is_read_only
        from (select) as once left join ${table} on lock_key = $2`,
-      [lock, column, ownerLock],
+      [lock, keyColumnValue, ownerLock],
     ),
 
   async unlock(query, { lock, ownerLock }) {

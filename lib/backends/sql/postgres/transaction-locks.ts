@@ -4,14 +4,14 @@ import type { TransactionLocks } from '../dialect/transaction-locks.js';
 import { getAdvisoryLockId } from '../tables/session-lock-name.js';
 import { quoteText } from '../tables/table-name.js';
 
-/** Passes the lock's id to a `do` block, which has no parameters. Ends with the transaction. */
+/** Setting that passes the lock's id to a `do` block, which can have no parameters. It ends with the transaction. */
 const ID_SETTING = 'nestjs_distributed_lock.id';
-const FORMER_LIMIT_SETTING = 'nestjs_distributed_lock.former_limit';
+const FORMER_LOCK_TIMEOUT_SETTING = 'nestjs_distributed_lock.former_limit';
 const ID_SQL = `current_setting('${ID_SETTING}')::bigint`;
 
 const MAX_LOCK_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** The block handles the error of a wait that was too long, which would abort the transaction. */
+/** Waits for the lock. The block handles the error of a wait that was too long: it would abort the transaction. */
 const WAIT_SQL = `do ${quoteText(`begin
   perform pg_advisory_xact_lock(${ID_SQL});
 exception when lock_not_available then null;
@@ -25,14 +25,14 @@ export const postgresTransactionLocks: TransactionLocks = {
     if (await callLockFunction(query, 'pg_try_advisory_xact_lock', id)) return true;
     if (waitMs === 0) return false;
     await query(
-      `select set_config('${FORMER_LIMIT_SETTING}', current_setting('lock_timeout'), true) as a,
+      `select set_config('${FORMER_LOCK_TIMEOUT_SETTING}', current_setting('lock_timeout'), true) as a,
          set_config('lock_timeout', cast($1 as text), true) as b, set_config('${ID_SETTING}', cast($2 as text), true) as c`,
       [String(Math.min(Math.max(1, Math.ceil(waitMs)), MAX_LOCK_TIMEOUT_MS)), id],
     );
     await query(WAIT_SQL, []);
     const [row] = await query(
       `select pg_try_advisory_xact_lock(${ID_SQL})::text as locked,
-         set_config('lock_timeout', current_setting('${FORMER_LIMIT_SETTING}'), true) as limit_again`,
+         set_config('lock_timeout', current_setting('${FORMER_LOCK_TIMEOUT_SETTING}'), true) as limit_again`,
       [],
     );
     return row?.['locked'] === 'true';

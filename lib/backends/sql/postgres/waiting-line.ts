@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LockConfigurationError } from '../../../core/index.js';
 import { getHandshakePid, isSameSessionSql, isPostgresClient } from './driver.js';
-import { millisecondsFromNowSql, NOW, NOW_MILLISECONDS, NOW_MICROSECONDS } from './clock.js';
+import { millisecondsFromNowSql, NOW_SQL, NOW_MILLISECONDS_SQL, NOW_MICROSECONDS_SQL } from './clock.js';
 import type { WaitingLine } from '../dialect/sql-dialect.js';
 import { toStoredText } from '../tables/stored-key.js';
 import { doubleQuote, unquoteTable } from '../tables/table-name.js';
@@ -9,7 +9,7 @@ import { doubleQuote, unquoteTable } from '../tables/table-name.js';
 /** Milliseconds in which a waiter that was handed the key must request it. */
 export const HAND_OVER_TTL_MS = 1_000;
 
-/** Shorter where a holder has died, or the previous waiter has not requested the key. */
+/** Shorter hand-over time after a holder has died, or the previous waiter has not requested the key in time. */
 const HAND_OVER_TTL_AFTER_EXPIRY_MS = 500;
 
 /** Milliseconds after which a waiter that was not seen loses its place. `WaiterWatch` confirms waiters more often. */
@@ -18,11 +18,11 @@ const MAX_WAITER_SILENCE_MS = 5_000;
 /** A waiter that was recorded within this time is not recorded again. */
 const MIN_RECORD_INTERVAL_MS = 1_000;
 
-/** Entry of `waiting`: when the waiter was last seen, in 13 digits of milliseconds, then `|` and its owner. */
-const entrySql = (owner: string): string => `${NOW_MILLISECONDS}::text || '|' || ${owner}`;
+/** Returns an entry of `waiting`: the current time in 13 digits of milliseconds, then `|` and the owner who waits. */
+const entrySql = (owner: string): string => `${NOW_MILLISECONDS_SQL}::text || '|' || ${owner}`;
 export const ownerOfEntrySql = (entry: string): string => `substr(${entry}, 15)`;
 const ENTRY_OWNER_SQL = ownerOfEntrySql('entry');
-const millisecondsAgoSql = (ms: number): string => `(${NOW_MILLISECONDS} - ${ms})::text collate "C"`;
+const millisecondsAgoSql = (ms: number): string => `(${NOW_MILLISECONDS_SQL} - ${ms})::text collate "C"`;
 const wasSeenWithinSql = (ms: number): string => `entry > ${millisecondsAgoSql(ms)}`;
 
 export const isWaitingSql = (owner: string): string =>
@@ -35,17 +35,17 @@ export const isAnyWaiterLiveSql = (waiting: string): string =>
   `${millisecondsAgoSql(MAX_WAITER_SILENCE_MS)} < any(${waiting})`;
 
 /** Returns assignments that give a row to the first waiter who was seen lately, for `ttlMs`, or that free it. */
-export const handOverSql = (waiting: string, ttlMs: number): string => `metadata = null, acquired_at = ${NOW},
+export const handOverSql = (waiting: string, ttlMs: number): string => `metadata = null, acquired_at = ${NOW_SQL},
   (owner, waiting, token, expires_at) = (
     select ${ownerOfEntrySql('line[1]')}, line[2:],
-      case when line = '{}' then token else greatest(token + 1, ${NOW_MICROSECONDS}) end,
-      case when line = '{}' then ${NOW} else ${millisecondsFromNowSql(String(ttlMs))} end
+      case when line = '{}' then token else greatest(token + 1, ${NOW_MICROSECONDS_SQL}) end,
+      case when line = '{}' then ${NOW_SQL} else ${millisecondsFromNowSql(String(ttlMs))} end
     from (select array(select entry from unnest(${waiting}) as entry where ${wasSeenWithinSql(MAX_WAITER_SILENCE_MS)})) as seen(line))`;
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** Hashes a long or unusual name: the name of a channel has 63 bytes at most. */
-function getChannel(table: string): string {
+/** Returns a name for each table. Hashes a long or unusual one: the name of a channel has 63 bytes at most. */
+function getChannelName(table: string): string {
   const plainName = unquoteTable(table);
   return /^[\w$.]{1,63}$/u.test(plainName) ? plainName : `distributed_lock_${sha256(table).slice(0, 40)}`;
 }
@@ -55,21 +55,22 @@ const ownerHashSql = (owner: string): string => `encode(sha256(convert_to(${owne
 
 /** Returns SQL that tells `owner`, where there is one, to request the key after `afterMs`. */
 export const notifySql = (table: string, owner: string, afterMs: number): string =>
-  `case when ${owner} is not null then pg_notify('${getChannel(table)}', ${ownerHashSql(owner)} || '|${afterMs}')::text end`;
+  `case when ${owner} is not null then pg_notify('${getChannelName(table)}', ${ownerHashSql(owner)} || '|${afterMs}')::text end`;
 
+/** Returns SQL that tells the owners with these hashes to request the key at once. */
 export const notifyAllSql = (table: string, ownerHashes: string): string =>
-  `(select count(pg_notify('${getChannel(table)}', name || '|0')) from unnest(${ownerHashes}::text[]) as name)`;
+  `(select count(pg_notify('${getChannelName(table)}', name || '|0')) from unnest(${ownerHashes}::text[]) as name)`;
 
 export const postgresWaitingLine: WaitingLine = {
   // A waiter that finds the lease expired hands the key to the first waiter, so that dead waiters cost little time.
   async joinLine(query, table, key, owner) {
     const [row] = await query(
       `with held as (
-         select owner is null or expires_at <= ${NOW} as free,
+         select owner is null or expires_at <= ${NOW_SQL} as free,
            case when ${isWaitingSql('$2')} then array(
              select case ${ENTRY_OWNER_SQL} when $2 then ${entrySql('$2')} else entry end from unnest(waiting) as entry
            ) else waiting || (${entrySql('$2')}) end as all_in_line
-         from ${table} where lock_key = $1 and owner is distinct from $2 and (owner is null or expires_at <= ${NOW}
+         from ${table} where lock_key = $1 and owner is distinct from $2 and (owner is null or expires_at <= ${NOW_SQL}
            or not exists (select from unnest(waiting) as entry where ${ENTRY_OWNER_SQL} = $2 and ${wasSeenWithinSql(MIN_RECORD_INTERVAL_MS)}))
          for update
        ), joined as (
@@ -80,7 +81,7 @@ export const postgresWaitingLine: WaitingLine = {
        )
        select case next when $2 then 0 else ${HAND_OVER_TTL_AFTER_EXPIRY_MS} end as remaining, ${notifySql(table, 'next', 0)} from handed
        union all
-       select greatest(extract(epoch from expires_at - ${NOW}) * 1000, 0)::float, null
+       select greatest(extract(epoch from expires_at - ${NOW_SQL}) * 1000, 0)::float, null
        from ${table} where lock_key = $1 and owner <> $2 and not exists (select from handed)`,
       [toStoredText(key), owner],
     );
@@ -105,14 +106,14 @@ export const postgresWaitingLine: WaitingLine = {
        )
        select ${ownerHashSql('waiter.owner')} as name from unnest($1::text[], $2::text[]) as waiter(lock_key, owner)
        left join held on held.lock_key = waiter.lock_key
-       where held.owner is null or held.owner = waiter.owner or held.expires_at <= ${NOW} or not exists (
+       where held.owner is null or held.owner = waiter.owner or held.expires_at <= ${NOW_SQL} or not exists (
          select from unnest(held.waiting) as entry where ${ENTRY_OWNER_SQL} = waiter.owner)`,
       [Array.from(keyByOwner.values(), toStoredText), [...keyByOwner.keys()]],
     );
     return rows.map(({ name }) => `${String(name)}|0`);
   },
 
-  /** Resolves to false behind a pooler, where `listen` would stay on a connection of other sessions. */
+  /** Resolves to false behind a pooler: `listen` would stay on a server session that the pooler lends to others. */
   async listen(query, client, table, deliver) {
     if (!isPostgresClient(client)) {
       throw new LockConfigurationError('the driver of the data source cannot listen', 'dataSource');
@@ -120,7 +121,7 @@ export const postgresWaitingLine: WaitingLine = {
     const session = await query(`select where ${isSameSessionSql('$1')}`, [getHandshakePid(client)]);
     if (session.length === 0) return false;
     client.on('notification', ({ payload }: { readonly payload?: string }) => deliver(payload ?? ''));
-    await query(`listen ${doubleQuote(getChannel(table))}`, []);
+    await query(`listen ${doubleQuote(getChannelName(table))}`, []);
     return true;
   },
 };

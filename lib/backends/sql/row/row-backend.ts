@@ -22,11 +22,11 @@ export interface RowBackendOptions extends CommonOptions {
 
 /**
  * Locks by `SELECT … FOR UPDATE` on the key's row, in a `READ COMMITTED` transaction that lasts as long as the lock.
- * The server ends the transaction when it hears nothing from it for the TTL, so a frozen holder frees the row, too.
- * MySQL and MariaDB count whole seconds.
+ * The server ends a transaction that sends nothing for the TTL, so that a frozen holder loses the row, too. MySQL and
+ * MariaDB count whole seconds.
  *
- * The end of a holder that dies rolls back its token. The next token is still higher, unless the server's clock was set
- * back meanwhile.
+ * When a holder dies, the rollback of its transaction undoes its token, too. The next token is still higher, unless the
+ * server's clock was set back meanwhile.
  * @throws LockConfigurationError
  */
 export function createRowBackend(database: SqlDatabase, options: RowBackendOptions = {}): BackendFactory {

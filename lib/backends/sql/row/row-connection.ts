@@ -106,7 +106,7 @@ export class RowConnection {
     }
   }
 
-  /** Newer drivers do not queue statements themselves. */
+  /** Runs the statement after the answer to the previous one. Newer drivers do not queue statements themselves. */
   #runInOrder<T>(statement: () => Promise<T>): Promise<T> {
     const answer = this.#lastAnswer.then(statement);
     this.#lastAnswer = answer.catch(() => undefined);

@@ -18,7 +18,7 @@ export interface RowWaiter {
  * pool, and then in the database's own queue for the row.
  */
 export class RowContender {
-  /** The latest outcome. Another one may follow a refusal, but neither a row nor a failure. */
+  /** The latest outcome. A refusal may be followed by another outcome. A row or a failure is the last one. */
   outcome: Promise<RowOutcome>;
   /** Resolves at the end of the request, to whether the owner must learn of the last outcome: a row or a failure. */
   readonly ended: Promise<boolean>;
@@ -36,7 +36,10 @@ export class RowContender {
     this.ended = this.#run();
   }
 
-  /** A wait in the database's queue cannot be cancelled: it ends by itself, and a row that it gets is released. */
+  /**
+   * Ends the request, and releases its row, if it has one. A wait in the database's queue cannot be cancelled: it ends
+   * by itself, and `#run` then releases the row.
+   */
   async abandon(): Promise<void> {
     this.#isAbandoned = true;
     this.#poolWaitController?.abort();

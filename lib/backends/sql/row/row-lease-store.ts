@@ -28,7 +28,7 @@ export class RowLeaseStore implements LeaseStore {
   readonly guarantee = 'best-effort';
   readonly traits = { endsWith: 'connection' } satisfies StoreTraits;
   readonly #waiters = new Map<string, RowWaiter>();
-  /** By owner, until the owner has learnt the last outcome. */
+  /** Contenders by owner. An entry stays until the owner has learnt the last outcome. */
   readonly #contenders = new Map<string, RowContender>();
   readonly #leases = new Map<string, RowLease>();
   /** Ends of the contenders that still run, also of abandoned ones. */
@@ -110,7 +110,7 @@ export class RowLeaseStore implements LeaseStore {
     return undefined;
   }
 
-  /** Does not repeat requests of owners who wait: the core calls `tryAcquire` again. */
+  /** Repeats an attempt that failed with one of `busyCodes`. The core itself repeats attempts of owners who wait. */
   async #retryWhileBusy(owner: string, attempt: () => Promise<LeaseAttempt>): Promise<LeaseAttempt> {
     const { locks, requestTimeoutMs } = this.target;
     const retryDeadline = Deadline.after(this.#waiters.has(owner) ? 0 : requestTimeoutMs);

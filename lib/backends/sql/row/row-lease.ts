@@ -9,7 +9,7 @@ import {
 import { isTrue, type Query } from '../connections/query.js';
 import { runUnlogged } from '../connections/unlogged.js';
 import { TimeoutError, settleByDeadline } from '../connections/timeout.js';
-import type { TokenOfRow } from '../dialect/row-locks.js';
+import type { KeyAndToken } from '../dialect/row-locks.js';
 import type { RowTransaction } from './row-transaction.js';
 
 /**
@@ -60,7 +60,7 @@ export class RowLease implements GrantedLease {
     return this.transaction.driverTransaction.attachment;
   }
 
-  /** Asks the server after the holder's earlier statements: one that runs for longer than the TTL costs the lock. */
+  /** Asks the server after the holder's earlier statements. The lock is lost if one of these outlasts the TTL. */
   async renew(): Promise<boolean> {
     if (this.#isCompleting) return true;
     if (this.#ending || this.revoked.aborted) return false;
@@ -101,7 +101,7 @@ export class RowLease implements GrantedLease {
     return (...statement) => runUnlogged(() => query(...statement));
   }
 
-  get #tokenOfRow(): TokenOfRow {
+  get #keyAndToken(): KeyAndToken {
     return { key: this.transaction.target.key, fencingToken: this.fencingToken };
   }
 
@@ -137,7 +137,7 @@ export class RowLease implements GrantedLease {
     connection.statementGate.catch(() => undefined);
   }
 
-  /** After the end of the transaction, the row shows another token. */
+  /** Resolves to whether the row shows this lease's token. After the transaction's end, it shows another one. */
   async #hasOwnToken(query: Query): Promise<boolean> {
     const { locks, table, key } = this.transaction.target;
     const [row] = await query(locks.selectTokenSql(table), [locks.keyRow.toColumnValue(key)]);
@@ -145,7 +145,7 @@ export class RowLease implements GrantedLease {
     return row?.['token'] === String(this.fencingToken) && !this.revoked.aborted;
   }
 
-  /** Other processes may already use the new primary server. */
+  /** Ends the lease, since the server takes no writes: other processes may already use the new primary server. */
   #endBySwitchOver(): void {
     const { connection, target } = this.transaction;
     connection.destroy();
@@ -156,7 +156,7 @@ export class RowLease implements GrantedLease {
     try {
       await settleByDeadline(Deadline.after(this.ttlMs), 'the database did not confirm the commit', this.#commit());
     } catch (error) {
-      // Otherwise the server could still carry out the commit when it comes back.
+      // Over an open connection, a server that comes back could still carry out the commit.
       if (error instanceof TimeoutError) this.#destroyUnanswered();
       throw error;
     }
@@ -165,7 +165,7 @@ export class RowLease implements GrantedLease {
   async #commit(): Promise<void> {
     const { target, driverTransaction } = this.transaction;
     // A confirmed commit proves nothing: PostgreSQL confirms that of an aborted transaction, too, and rolls it back.
-    const hasRow = await (target.locks.prepareCommit?.(this.#queryWithoutTimeout, target.table, this.#tokenOfRow) ??
+    const hasRow = await (target.locks.prepareCommit?.(this.#queryWithoutTimeout, target.table, this.#keyAndToken) ??
       this.#hasOwnToken(this.#queryWithoutTimeout));
     if (!hasRow || this.revoked.aborted) throw new LockLostError(target.key, 'revoked');
     await driverTransaction.commit();
@@ -175,7 +175,7 @@ export class RowLease implements GrantedLease {
   async #undoWrites(): Promise<void> {
     const { connection, target } = this.transaction;
     try {
-      const rollback = target.locks.undoWrites(this.#queryWithoutTimeout, target.table, this.#tokenOfRow);
+      const rollback = target.locks.undoWrites(this.#queryWithoutTimeout, target.table, this.#keyAndToken);
       await settleByDeadline(Deadline.after(target.requestTimeoutMs), 'the database did not roll back', rollback);
     } catch (error) {
       const wasLost = this.revoked.aborted;

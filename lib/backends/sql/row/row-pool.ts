@@ -67,7 +67,7 @@ export class RowPool {
       throw poolExhaustedError;
   }
 
-  /** If the connection that was used last was idle for too long, all others were idle for longer. */
+  /** Returns the connection that was used last. Closes all idle ones if that one was idle for too long. */
   #takeIdle(): RowConnection | undefined {
     const lastUsedEntry = this.#idleConnections.pop();
     if (!lastUsedEntry || systemClock.now() - lastUsedEntry.idleSince < MAX_IDLE_MS) return lastUsedEntry?.connection;
@@ -77,8 +77,8 @@ export class RowPool {
 
   /** Leaves connections open that were used lately, and returns whether there are any. */
   #closeUnused(): boolean {
-    const lastUseOfUnused = systemClock.now() - MAX_IDLE_MS;
-    const unusedCount = this.#idleConnections.filter(({ idleSince }) => idleSince <= lastUseOfUnused).length;
+    const latestUnusedSince = systemClock.now() - MAX_IDLE_MS;
+    const unusedCount = this.#idleConnections.filter(({ idleSince }) => idleSince <= latestUnusedSince).length;
     // The connection that was used last is the last one.
     for (const { connection } of this.#idleConnections.splice(0, unusedCount)) this.#closeConnection(connection);
     return this.#connections.size > 0;

@@ -15,7 +15,10 @@ import type { RowConnection } from './row-connection.js';
 import type { RowLocks } from '../dialect/row-locks.js';
 import type { RowPool } from './row-pool.js';
 
-/** Maximum of one wait in the database's queue, which outlasts the caller. InnoDB counts whole seconds. */
+/**
+ * Maximum milliseconds of one wait in the database's queue. The wait goes on when its caller gives up. InnoDB counts
+ * whole seconds.
+ */
 export const MAX_ROW_WAIT_MS = 1_000;
 
 /** Two rounds are needed where the row is missing, more only where others delete rows. */
@@ -57,9 +60,9 @@ export class RowTransaction {
     );
   }
 
-  /** Frees the row, and never rejects. */
+  /** Frees the row, gives the connection back to the pool, and never rejects. */
   async end(cause?: unknown): Promise<void> {
-    await this.#end(cause);
+    await this.#endTransaction(cause);
     this.target.pool.release(this.connection);
   }
 
@@ -70,10 +73,10 @@ export class RowTransaction {
       const rowState = await this.#lockRow(waitMs);
       if (rowState === 'ours') return rowState;
       if (rowState === 'missing' && (await this.#createRow())) return rowState;
-      await this.#end(undefined);
+      await this.#endTransaction(undefined);
     } catch (error) {
       const cause = toErrorWithoutStatement(error);
-      await this.#end(cause);
+      await this.#endTransaction(cause);
       if (!hasErrorCode(cause, locks.heldCodes)) throw cause;
     }
     await unansweredSessions.assertNoSessionWorking(key);
@@ -104,7 +107,7 @@ export class RowTransaction {
     return true;
   }
 
-  async #end(cause: unknown): Promise<void> {
+  async #endTransaction(cause: unknown): Promise<void> {
     try {
       if (cause instanceof TimeoutError) this.rememberSession();
       if (cause instanceof TimeoutError || isReadOnlyError(cause)) this.connection.destroy(cause);
@@ -120,7 +123,7 @@ export class RowTransaction {
     const { key, locks, unansweredSessions } = this.target;
     unansweredSessions.rememberSession(
       key,
-      this.#sessionId ?? locks.serverSessions.sessionIdOf(this.connection.client),
+      this.#sessionId ?? locks.serverSessions.getSessionId(this.connection.client),
     );
   }
 

@@ -6,7 +6,10 @@ import type { OwnedKey } from '../dialect/lease-statements.js';
 import { parseRefusal } from '../dialect/refusal.js';
 import type { LockSession, SessionSettings } from './lock-session.js';
 
-/** Takes the lock of a key on the session, or nothing: without a fencing token the lock is freed, or its session ended. */
+/**
+ * Takes the lock of a key on the session, and raises the fencing token. After a failure, frees the lock, or ends the
+ * session.
+ */
 export async function lockKey(
   { locks, table, ttlMs }: SessionSettings,
   session: LockSession,

@@ -66,22 +66,22 @@ export class LockSession {
   }
 
   /**
-   * Ends a lost session that has the key for an owner of this process, and waits for its end. Resolves to false if there is
-   * none.
+   * Ends a lost session that has the key for an owner of this process, and waits for the session's end. Resolves to
+   * false if there is no such session.
    * @throws TimeoutError when the session has not ended by the deadline
    */
   async endLostSessionHolding(key: string, owner: string, deadline: Deadline): Promise<boolean> {
     const names = this.getLockNames(key, owner);
-    let hasFound = false;
+    let hasFoundSession = false;
     while (await this.settings.locks.endOtherSessionHolding(this.query, names)) {
       if (deadline.passed) throw new TimeoutError('the database did not end a lost session that has the key');
-      hasFound = true;
+      hasFoundSession = true;
       await pause(systemClock, END_CHECK_MS);
     }
-    return hasFound;
+    return hasFoundSession;
   }
 
-  /** Newer drivers do not queue statements themselves. */
+  /** Sends the statement after the answer to the previous one. Newer drivers do not queue statements themselves. */
   readonly query: Query = (sql, parameters) => {
     const answer = this.#lastStatement.then(() => this.#send(sql, parameters));
     this.#lastStatement = answer.catch(() => undefined);
@@ -102,7 +102,7 @@ export class LockSession {
     this.#endController.abort();
   }
 
-  /** @param reason becomes the reason of `ended`, which `health` reports */
+  /** @param reason becomes the reason of `endSignal`, which `health` reports */
   destroy(reason?: DatabaseError): void {
     this.#connection.destroy();
     this.#endController.abort(reason);
@@ -132,7 +132,7 @@ export class LockSession {
     const { locks, table, checkTable, ttlMs } = this.settings;
     this.#connection.assertSocketIsWatched('session');
     this.#id = (await locks.readSession(query)).id;
-    const handshakeId = locks.serverSessions.sessionIdOf(this.client);
+    const handshakeId = locks.serverSessions.getSessionId(this.client);
     if (handshakeId === undefined) throw createUnknownSessionError();
     if (handshakeId !== this.#id) throw createPoolerError();
     await locks.setIdleTimeout(query, ttlMs);

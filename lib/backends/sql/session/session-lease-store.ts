@@ -21,7 +21,7 @@ import { lockKey } from './lock-key.js';
 import type { LockSession, SessionSettings } from './lock-session.js';
 import { UnansweredGrants } from './unanswered-grants.js';
 
-/** The one owner in this process that has or requests a key: the server would grant the lock to its session again. */
+/** Reservation for the one owner in this process. The server would refuse no other, because all share one session. */
 interface KeyReservation {
   readonly owner: string;
   readonly metadata: HolderMetadata;
@@ -151,19 +151,19 @@ export class SessionLeaseStore implements LeaseStore {
     await this.#currentSession.close();
   }
 
-  async #lockOrTakeBack(session: LockSession, ownedKey: OwnedKey, metadata: HolderMetadata): Promise<LeaseAttempt> {
+  async #lockWithTakeBack(session: LockSession, ownedKey: OwnedKey, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const attempt = await lockKey(this.settings, session, ownedKey, metadata);
     if (attempt.acquired || !(await this.#takeBack(session, ownedKey.key))) return attempt;
     return lockKey(this.settings, session, ownedKey, metadata);
   }
 
-  /** Frees a key that the server granted to a lost session of this process. Resolves to whether there was such a grant. */
+  /** Frees a key that the server granted to a lost session of this process. Resolves to whether there was a grant. */
   async #takeBack(session: LockSession, key: string): Promise<boolean> {
     await this.#unansweredSessions.assertNoSessionWorking(key);
     return this.#unansweredGrants.has(key) && this.#unansweredGrants.takeBack(session, key, this.requestTimeoutMs);
   }
 
-  /** Returns whether the session has ended, so that a new one may help. */
+  /** Ends a silent session without locks. Returns whether the session has ended, so that a new one may help. */
   #endIfSilent(session: LockSession, error: unknown): boolean {
     const isSilent = error instanceof TimeoutError && session.quietMs >= this.requestTimeoutMs;
     if (isSilent && !session.endSignal.aborted && !this.#hasLocks(session)) {
@@ -180,7 +180,7 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   async #reserveKey(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    const attempt = this.#lockOrTakeBack(session, { key, owner }, metadata);
+    const attempt = this.#lockWithTakeBack(session, { key, owner }, metadata);
     const answerDeadline = Deadline.after(this.requestTimeoutMs);
     const reservation: KeyReservation = { owner, metadata, session, attempt, answerDeadline, isAcquired: false };
     this.#reservations.set(key, reservation);
@@ -219,7 +219,7 @@ export class SessionLeaseStore implements LeaseStore {
       if (reservation.isAcquired) lostLockCount += 1;
       else {
         this.#unansweredGrants.remember(key, reservation.owner);
-        this.#unansweredSessions.rememberSession(key, this.settings.locks.serverSessions.sessionIdOf(session.client));
+        this.#unansweredSessions.rememberSession(key, this.settings.locks.serverSessions.getSessionId(session.client));
       }
     }
     const { reason } = session.endSignal;

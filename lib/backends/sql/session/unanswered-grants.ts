@@ -8,8 +8,8 @@ const MAX_KEYS = 1_000;
 const MAX_OWNERS_PER_KEY = 16;
 
 /**
- * Requests for keys whose session was lost before the answer. The server may have granted them, and keeps the keys for the
- * lost session. No caller relies on such a grant.
+ * Requests for keys whose session was lost before the answer. The server may have granted them, and then keeps the keys
+ * for the lost session. No caller relies on such a grant.
  */
 export class UnansweredGrants {
   readonly #ownersByKey = new Map<string, Set<string>>();
@@ -35,7 +35,7 @@ export class UnansweredGrants {
       try {
         if (await session.endLostSessionHolding(key, owner, deadline)) hasTakenBack = true;
       } catch (error) {
-        // A server that refuses to end the session keeps the key for it until the TTL of sessions.
+        // A server that refuses to end the session keeps the key until `sessionTtlMs` have passed.
         if (!(error instanceof DatabaseError && error.isServerAnswer)) throw error;
       }
       this.#ownersByKey.get(key)?.delete(owner);

@@ -6,11 +6,14 @@ import { sqliteFence } from './fence.js';
 import { sqliteLeases } from './leases.js';
 
 export const sqliteDialect: SqlDialect = {
-  connectionCount: 1,
+  maxConnections: 1,
 
   hasSchemas: false,
 
-  /** In WAL mode better-sqlite3 does not flush a commit to the disk by default, and a power failure undoes it. */
+  /**
+   * Has each commit flushed to the disk. In WAL mode better-sqlite3 does not do so by default, and a power failure
+   * undoes the commit.
+   */
   async prepareConnection(query) {
     await query(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`, []);
     await query('pragma synchronous = full', []);
@@ -51,7 +54,7 @@ export const sqliteDialect: SqlDialect = {
 
   existingTable: {
     textTypePattern: /char|text|clob/u,
-    updatedAt: /date|time|text/u,
+    updatedAtTypePattern: /date|time|text/u,
     getStorablePattern: () => /^[^]*$/u,
   },
 };

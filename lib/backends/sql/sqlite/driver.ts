@@ -10,7 +10,7 @@ export function isInMemory(file: string): boolean {
   return /^(|:memory:|file::memory:.*|file:.*[?&](mode=memory|vfs=memdb)(&.*)?)$/u.test(file);
 }
 
-/** The used part of a database of better-sqlite3, libsql or `node:sqlite`, all of which are synchronous. */
+/** Common interface of better-sqlite3, libsql and `node:sqlite`. All three drivers are synchronous. */
 export interface SqliteDatabase {
   exec(sql: string): unknown;
   prepare(sql: string): {

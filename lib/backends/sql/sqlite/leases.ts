@@ -4,7 +4,7 @@ import { parseRefusal, parseState } from '../dialect/refusal.js';
 import { type LeaseColumns, type LeaseStatements, listColumnNames } from '../dialect/lease-statements.js';
 import { NOW_MILLISECONDS } from './clock.js';
 
-/** One round of this many rows takes a few milliseconds, in which the driver blocks the event loop. */
+/** Number of rows that one round of `reap` looks at. A round takes a few milliseconds and blocks the event loop. */
 const REAPED_SLICE_SIZE = 2_000;
 
 const CLOCK_TICK_MS = 1;
@@ -14,10 +14,11 @@ const MAX_CLOCK_TICKS = 3;
 export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
   const { table, updatedAt, existingTable, ...columnNames } = columns;
   const isOwnRowSql = `${columnNames.key} = ? and ${columnNames.owner} = ?`;
-  const { updatedAtNowSql, heldSinceSql, isOverSql } = existingTable
-    ? existingTableExpressions(columns, existingTable.abandonedAfterMs)
-    : ownTableExpressions(columns);
+  const { updatedAtNowSql, heldSinceSql, isFreeSql } = existingTable
+    ? createExistingTableSql(columns, existingTable.abandonedAfterMs)
+    : createOwnTableSql(columns);
   const updatedAtColumns = updatedAt === undefined ? [] : [updatedAt];
+  /** Last key of the latest slice. The next slice begins after this key, or at the first row where it is empty. */
   let lastReapedKey = '';
   return {
     /** Inserts no held key, because each insert that conflicts may use up an autoincrement id. */
@@ -25,11 +26,11 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
       const [granted] = await query(
         `insert into ${table} as held (${listColumnNames(columns)})
          select ?, ?, ${NOW_MILLISECONDS} * 1000, ${NOW_MILLISECONDS} + ?, ? ${updatedAtColumns.map(() => `, ${updatedAtNowSql}`).join('')}
-         where not exists (select 1 from ${table} as other where ${columnNames.key} = ? and not (other.${columnNames.owner} = ? or ${isOverSql('other')}))
+         where not exists (select 1 from ${table} as other where ${columnNames.key} = ? and not (other.${columnNames.owner} = ? or ${isFreeSql('other')}))
          on conflict (${columnNames.key}) do update set
            ${columnNames.token} = case when held.${columnNames.owner} = excluded.${columnNames.owner} and held.${columnNames.expiresAt} > ${NOW_MILLISECONDS} then held.${columnNames.token} else max(coalesce(held.${columnNames.token}, 0) + 1, excluded.${columnNames.token}) end,
            ${[columnNames.owner, columnNames.expiresAt, columnNames.metadata, ...updatedAtColumns].map((column) => `${column} = excluded.${column}`).join(', ')}
-         where held.${columnNames.owner} = excluded.${columnNames.owner} or ${isOverSql('held')}
+         where held.${columnNames.owner} = excluded.${columnNames.owner} or ${isFreeSql('held')}
          returning cast(${columnNames.token} as text) as token`,
         [key, owner, ttlMs, packMetadata(metadata), key, owner],
       );
@@ -87,7 +88,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
       const [row] = await query(
         `select ${columnNames.owner} as owner, cast(${columnNames.token} as text) as token, ${columnNames.metadata} as metadata, ${heldSinceSql} as since,
            iif(${columnNames.expiresAt} is null, ${columnNames.owner}, null) as legacy_owner, max(${columnNames.expiresAt} - ${NOW_MILLISECONDS}, 0) as remaining
-         from ${table} as held where ${columnNames.key} = ? and not (${isOverSql('held')})`,
+         from ${table} as held where ${columnNames.key} = ? and not (${isFreeSql('held')})`,
         [key],
       );
       return parseState(row);
@@ -95,7 +96,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
 
     keys(query, prefix) {
       const selectPageSql = (comparison: string): string => `select ${columnNames.key} as name from ${table} as held
-        where ${columnNames.key} ${comparison} ? and substr(${columnNames.key}, 1, length(?)) = ? and not (${isOverSql('held')})
+        where ${columnNames.key} ${comparison} ? and substr(${columnNames.key}, 1, length(?)) = ? and not (${isFreeSql('held')})
         order by ${columnNames.key} limit ${KEYS_PER_PAGE}`;
       return readKeyPages(
         prefix,
@@ -122,18 +123,18 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
   };
 }
 
-function ownTableExpressions({ owner, expiresAt }: LeaseColumns) {
-  const isOverSql = (row: string): string => `${row}.${owner} is null or ${row}.${expiresAt} <= ${NOW_MILLISECONDS}`;
-  return { updatedAtNowSql: NOW_MILLISECONDS, heldSinceSql: 'acquired_at', isOverSql };
+function createOwnTableSql({ owner, expiresAt }: LeaseColumns) {
+  const isFreeSql = (row: string): string => `${row}.${owner} is null or ${row}.${expiresAt} <= ${NOW_MILLISECONDS}`;
+  return { updatedAtNowSql: NOW_MILLISECONDS, heldSinceSql: 'acquired_at', isFreeSql };
 }
 
-function existingTableExpressions({ expiresAt, updatedAt }: LeaseColumns, abandonedAfterMs: number) {
+function createExistingTableSql({ expiresAt, updatedAt }: LeaseColumns, abandonedAfterMs: number) {
   const isAbandonedSql = (row: string): string =>
     Number.isFinite(abandonedAfterMs) && updatedAt !== undefined
       ? `julianday(${row}.${updatedAt}) < julianday('now') - ${abandonedAfterMs} / 86400000.0`
       : '0';
-  const isOverSql = (row: string): string =>
+  const isFreeSql = (row: string): string =>
     `coalesce(${row}.${expiresAt} <= ${NOW_MILLISECONDS}, ${isAbandonedSql(row)}, 0)`;
   const heldSinceSql = updatedAt === undefined ? 'null' : `(julianday(${updatedAt}) - 2440587.5) * 86400000`;
-  return { updatedAtNowSql: 'current_timestamp', heldSinceSql, isOverSql };
+  return { updatedAtNowSql: 'current_timestamp', heldSinceSql, isFreeSql };
 }

@@ -5,8 +5,8 @@ import type { TransactionLocks } from '../dialect/transaction-locks.js';
 const RETRY_MS = 10;
 
 /**
- * Codes for a file that another connection writes. They exclude SQLITE_BUSY_SNAPSHOT: its transaction read before
- * another one wrote, and can never write.
+ * Codes for a file that another connection writes. They exclude SQLITE_BUSY_SNAPSHOT, the code for a transaction that
+ * read before another one wrote: such a transaction can never write.
  */
 const BUSY_CODE_PATTERN = /^(SQLITE_(BUSY|LOCKED)|[56])$/u;
 
@@ -15,6 +15,7 @@ export const sqliteTransactionLocks: TransactionLocks = {
     const deadlineMs = systemClock.now() + waitMs;
     for (;;) {
       try {
+        // Takes the write lock, and deletes nothing.
         await query(`delete from ${table} where 0`, []);
         return true;
       } catch (error) {

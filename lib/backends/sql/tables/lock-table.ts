@@ -66,12 +66,12 @@ async function checkLockTable(
   query: Query,
   tableContext: TableContext,
   table: string,
-  createsTable: boolean,
+  shouldCreateTable: boolean,
 ): Promise<void> {
   const { dialect } = tableContext;
   // A failure matters only if the table is missing. Otherwise another process has created it, or this user may not
   // create tables.
-  const creationFailure = createsTable
+  const creationFailure = shouldCreateTable
     ? await catchFailure(query(createTableSql(dialect, table, 'lock'), []))
     : undefined;
   await checkColumns(query, tableContext, table, 'lock', creationFailure);

@@ -32,7 +32,7 @@ export function tableStatements(
       'database',
     );
   }
-  const withoutDefaultSchema = { dialect, schema: undefined };
+  const tableNaming = { dialect, schema: undefined };
   const schemas = new Set(
     [lock, fence].filter((name) => name.includes('.')).map((name) => name.split('.', 1)[0] ?? ''),
   );
@@ -40,7 +40,7 @@ export function tableStatements(
     ...(database === 'postgres'
       ? Array.from(schemas, (name) => `create schema if not exists ${dialect.quote(name)}`)
       : []),
-    createTableSql(dialect, quoteTable(withoutDefaultSchema, lock), 'lock'),
-    createTableSql(dialect, quoteTable(withoutDefaultSchema, fence), 'fence'),
+    createTableSql(dialect, quoteTable(tableNaming, lock), 'lock'),
+    createTableSql(dialect, quoteTable(tableNaming, fence), 'fence'),
   ];
 }

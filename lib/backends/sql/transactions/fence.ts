@@ -8,7 +8,7 @@ export interface FenceOptions {
   tableName?: string;
 }
 
-/** One source for the whole process, which then warns of stale reads once. */
+/** Source of the warnings of all calls of `fence`: a process warns of stale reads once. */
 const WARNING_SOURCE = {};
 
 /**
@@ -23,7 +23,7 @@ const WARNING_SOURCE = {};
  * table.
  * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
  * @throws StaleFenceError a newer token was seen: roll the transaction back. LockConfigurationError for a resource that
- *   could be no key, for what is no lock, and outside of a transaction. Errors of the database
+ *   is no valid key, for a value that is no lock, and outside of a transaction. Errors of the database
  */
 export async function fence(
   tx: SqlTransaction,

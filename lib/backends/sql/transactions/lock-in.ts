@@ -14,18 +14,19 @@ export interface LockInOptions {
 
 /**
  * Locks a key until the caller's own transaction ends, by commit or rollback. A caller that dies frees the key with its
- * connection. There is no lease, no token, and no connection of the locks: it works behind a pooler in transaction
- * mode. Call it first in the transaction, so that the transaction reads what the former holder has committed. It
- * excludes other calls of `lockIn` with the same key in the same database, and no lock of a `LockService`.
+ * connection. The key has no lease, no token, and no connection of the library's own, so `lockIn` works behind a pooler
+ * in transaction mode. Call it first in the transaction, so that the transaction reads what the former holder has
+ * committed. It excludes other calls of `lockIn` with the same key in the same database, and no lock of a
+ * `LockService`.
  *
  * PostgreSQL: an advisory lock, without a table; the transaction must be READ COMMITTED. MySQL, MariaDB: the row of the
  * key in the fence table, which stays there. SQLite: the write lock of the file, whatever the key is.
- * A lock that was taken behind a savepoint ends when the transaction is rolled back to it, as inner transactions of an
- * ORM are. Take the lock outside of these.
+ * A rollback to a savepoint ends a lock that was taken after the savepoint. The inner transactions of an ORM are
+ * savepoints: take the lock outside of them.
  * @throws LockTimeoutError the key is still held: nothing was locked, and the transaction may go on.
- *   LockConfigurationError for what could be no key, outside of a transaction, and for an isolation level that would
- *   show the past. Errors of the database, such as `ER_LOCK_WAIT_TIMEOUT` where `innodb_rollback_on_timeout` ends the
- *   transaction with the wait
+ *   LockConfigurationError for an invalid key, outside of a transaction, and for an isolation level whose reads would
+ *   miss what the former holder has committed. Errors of the database, such as `ER_LOCK_WAIT_TIMEOUT` where
+ *   `innodb_rollback_on_timeout` ends the transaction with the wait
  */
 export async function lockIn(
   tx: SqlTransaction,

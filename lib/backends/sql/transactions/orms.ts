@@ -42,8 +42,8 @@ interface KyselyTransaction {
 }
 
 /**
- * Returns the transaction of Kysely: the `trx` of `db.transaction().execute(async (trx) => …)`. Kysely tells only of a
- * controlled transaction when it is over.
+ * Returns the transaction of Kysely: the `trx` of `db.transaction().execute(async (trx) => …)`. Kysely reports the end
+ * of controlled transactions only.
  */
 export function fromKysely(trx: KyselyTransaction, database: SqlName): SqlTransaction {
   return {
@@ -91,7 +91,7 @@ interface Sequelize {
   getDialect(): string;
 }
 
-/** Pattern of queries, also behind `set statement … for` of MariaDB. */
+/** Pattern of statements that return rows, also behind `set statement … for` of MariaDB. */
 const QUERY_PATTERN = /^[^(]*\b(select|show)\b/u;
 
 /** Returns the managed transaction of Sequelize: that of `sequelize.transaction(async (transaction) => …)`. */
@@ -118,8 +118,8 @@ export function fromSequelize(sequelize: Sequelize, transaction: SequelizeTransa
 type SqlTag = (strings: TemplateStringsArray, ...values: never[]) => unknown;
 
 /**
- * Returns the transaction of Drizzle: the `tx` of `db.transaction(async (tx) => …)`. Drizzle does not tell when it is
- * over.
+ * Returns the transaction of Drizzle: the `tx` of `db.transaction(async (tx) => …)`. Drizzle does not report the end of
+ * the transaction.
  * @param sql the tag that `drizzle-orm` exports
  */
 export function fromDrizzle(tx: object, sql: SqlTag, database: SqlName): SqlTransaction {
@@ -142,7 +142,8 @@ async function callMethod(client: object, name: string, ...args: readonly unknow
 }
 
 /**
- * Splits a statement at its placeholders, and puts the values in their order. A `$` within a name is no placeholder.
+ * Splits a statement at its placeholders, and returns the values in the order of the placeholders. A `$` within a name
+ * is no placeholder.
  */
 function splitAtPlaceholders(
   sql: string,

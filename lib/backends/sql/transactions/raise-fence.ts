@@ -1,7 +1,7 @@
 import { LockConfigurationError, type Share, StaleFenceError } from '../../../core/index.js';
 import type { Query } from '../connections/query.js';
 import type { FenceStatements } from '../dialect/fence-statements.js';
-import { hasWarnedOfSnapshots, warnOfStaleSnapshot } from './stale-snapshot.js';
+import { hasWarnedOfStaleSnapshot, warnOfStaleSnapshot } from './stale-snapshot.js';
 
 /** A lock, or the token of a lock that another process sent. */
 export interface Fencing {
@@ -28,8 +28,8 @@ export interface FenceTransaction {
 export async function raiseFence(transaction: FenceTransaction, resource: string, lock: Fencing): Promise<void> {
   const { statements, table, isJoined, source } = transaction;
   const query = (isJoined && (await statements.createCurrentReadQuery?.(transaction.query))) || transaction.query;
-  const checksSnapshot = isJoined && !hasWarnedOfSnapshots(source);
-  const isSnapshotStale = checksSnapshot && (await statements.isSnapshotStale?.(query, table, resource));
+  const shouldCheckSnapshot = isJoined && !hasWarnedOfStaleSnapshot(source);
+  const isSnapshotStale = shouldCheckSnapshot && (await statements.isSnapshotStale?.(query, table, resource));
   // A share raises the fence to 0, which inserts a missing row: only a row can keep others from raising the fence.
   const isRaised = await statements.raise(query, table, resource, lock.share ? 0n : lock.fencingToken);
   const newestToken = isRaised

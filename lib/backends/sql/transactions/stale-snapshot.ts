@@ -1,15 +1,16 @@
-/** Warned once each: a warning for each transaction would fill the log. */
+/** Sources that have been warned. A warning for each transaction would fill the log. */
 const warnedSources = new WeakSet<object>();
 
-export function hasWarnedOfSnapshots(source: object): boolean {
+export function hasWarnedOfStaleSnapshot(source: object): boolean {
   return warnedSources.has(source);
 }
 
 /**
- * Warns only, because statements that compute in the database, such as `set n = n - 1`, use the latest committed rows.
+ * Warns instead of throwing, because statements that compute in the database, such as `set n = n - 1`, use the latest
+ * committed rows.
  */
 export function warnOfStaleSnapshot(source: object, resource: string): void {
-  // Several transactions may have called `hasWarnedOfSnapshots` before the first of them warns.
+  // Several transactions may have called `hasWarnedOfStaleSnapshot` before the first of them warns.
   if (warnedSources.has(source)) return;
   warnedSources.add(source);
   process.emitWarning(

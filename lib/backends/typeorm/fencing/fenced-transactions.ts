@@ -24,7 +24,10 @@ export async function runInFencedTransaction<T>(transaction: FencedTransaction, 
   }
 }
 
-/** A second transaction with the same fence would wait for the open one forever. */
+/**
+ * Returns the manager of an open transaction of this call tree with the same fence, if there is one. A second
+ * transaction with that fence would wait for the open one forever.
+ */
 export function findOpenTransaction(transaction: FencedTransaction): EntityManager | undefined {
   for (let entry = currentEntry.getStore(); entry; entry = entry.outer) {
     const { manager, tableName, resource, isOver } = entry;

@@ -38,8 +38,8 @@ const MAX_RETRY_PAUSE_MS = 20;
  * creates the fence table.
  * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
  * @throws StaleFenceError a newer token was seen: `work` did not run; what `work` throws. The transaction is then
- *   rolled back, by this function if it opened the transaction. LockConfigurationError for a resource that could be no
- *   key, and for what is no lock
+ *   rolled back, by this function if it opened the transaction. LockConfigurationError for a resource that is no
+ *   valid key, and for a value that is no lock
  */
 export async function fenced<T>(
   manager: EntityManager,
@@ -55,18 +55,18 @@ export async function fenced<T>(
   const fence = { manager, tableName, resource };
   const openManager = isInTransaction(manager) ? manager : findOpenTransaction(fence);
   if (!openManager)
-    return retryInOwnTransaction(manager, (ownManager, onBegin) =>
-      runBehindFence({ ...fence, manager: ownManager }, lock, work, onBegin),
+    return retryInOwnTransaction(manager, (ownManager, onWorkBegin) =>
+      runBehindFence({ ...fence, manager: ownManager }, lock, work, onWorkBegin),
     );
   return runBehindFence({ ...fence, manager: openManager }, lock, work);
 }
 
-/** Without `onBegin`, the transaction was begun before: by the application, or by an outer `fenced()`. */
+/** Without `onWorkBegin`, the transaction was begun before: by the application, or by an outer `fenced()`. */
 async function runBehindFence<T>(
   fence: FencedTransaction,
   lock: Fencing,
   work: (manager: EntityManager) => Promise<T>,
-  onBegin?: () => void,
+  onWorkBegin?: () => void,
 ): Promise<T> {
   const { manager, tableName, resource } = fence;
   const { connection: dataSource } = manager;
@@ -77,26 +77,26 @@ async function runBehindFence<T>(
     query: createQuery(manager),
     statements: tableContext.dialect.fence,
     table,
-    isJoined: !onBegin,
+    isJoined: !onWorkBegin,
     source: dataSource,
   };
   await raiseFence(transaction, resource, lock);
-  onBegin?.();
+  onWorkBegin?.();
   return runInFencedTransaction(fence, () => work(manager));
 }
 
 /** Repeats the attempt after a conflict, as long as `work` has not begun. */
 async function retryInOwnTransaction<T>(
   manager: EntityManager,
-  attempt: (ownManager: EntityManager, onBegin: () => void) => Promise<T>,
+  attempt: (ownManager: EntityManager, onWorkBegin: () => void) => Promise<T>,
 ): Promise<T> {
   const retryDeadline = Deadline.after(MAX_RETRY_TIME_MS);
   for (;;) {
-    let hasBegun = false;
+    let hasWorkBegun = false;
     try {
-      return await runInTransaction(manager, (ownManager) => attempt(ownManager, () => (hasBegun = true)));
+      return await runInTransaction(manager, (ownManager) => attempt(ownManager, () => (hasWorkBegun = true)));
     } catch (error) {
-      if (hasBegun || retryDeadline.passed || !isConflict(error)) throw error;
+      if (hasWorkBegun || retryDeadline.passed || !isConflict(error)) throw error;
       await pause(systemClock, randomInt(MAX_RETRY_PAUSE_MS));
     }
   }

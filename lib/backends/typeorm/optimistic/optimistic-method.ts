@@ -7,7 +7,7 @@ import type { PromiseMethodDecorator } from './promise-method.js';
 /**
  * Runs the method again, with the same arguments, when it rejects with a conflict. A conflict is that of
  * `updateVersioned`, or a deadlock or serialization failure of the database. The method opens its transaction itself,
- * in each run. Called inside of the caller's transaction, every run would read the same old rows. Put it below
+ * in each run. Inside of a transaction of the caller, every run would read the same old rows. Put the decorator below
  * `@Locked()`, and above `@Transactional()`.
  *
  * A plain method decorator, for any class: it needs no Nest. Metadata of decorators written below it is kept.

@@ -17,7 +17,7 @@ export interface OptimisticOptions {
 
 const MAX_DELAY_MS = 500;
 
-/** Pauses are random between 0 and their maximum, so that contenders come apart. */
+/** Repeats `work` after conflicts. The pauses are random, so that contenders do not conflict again at once. */
 export async function repeatOnConflict<T>(work: () => Promise<T>, options: Required<OptimisticOptions>): Promise<T> {
   const { retries, baseDelayMs } = options;
   for (let attempt = 1; ; attempt += 1) {

@@ -6,9 +6,9 @@ import { isChangedRowError } from './conflict.js';
 type Changes<Row extends ObjectLiteral> = Parameters<UpdateQueryBuilder<Row>['set']>[0];
 
 /**
- * `UPDATE … SET …, version = version + 1 WHERE id = … AND version = …`, with the id and the version that `row` was read
- * with. TypeORM's `save()` counts the version up, too, but does not compare it. `row` itself stays as it is: read it
- * again before a second update.
+ * Runs `UPDATE … SET …, version = version + 1 WHERE id = … AND version = …`. The id and the version are those that
+ * `row` was read with. TypeORM's `save()` counts the version up, too, but does not compare it. `row` itself stays as it
+ * is: read it again before a second update.
  * @throws OptimisticConflictError the row is gone or has another version: inside `optimistic()` the work then runs
  *   again. With a `cause`, the database reported the conflict, and has ended or rolled back the transaction: begin a
  *   new one. LockConfigurationError the entity has no `@VersionColumn()`, or `row` was read without its id or version

@@ -9,24 +9,29 @@ import { EPHEMERAL, PERSISTENT } from '../transport/wire.js';
 const NO_SESSION_ID = Buffer.alloc(8);
 
 /**
- * Ephemeral znode that is the key: the owner that creates it holds the key. All others wait for its deletion, and
- * contend.
+ * Ephemeral znode that stands for the key: the owner that creates the znode holds the key. All other owners wait until
+ * the znode is deleted, and then contend.
  *
- * A release first reads the owner in the znode, because all holders share its path. If an operator deletes the znode in
- * between, that release may delete the next holder's: mode `sequential` has no such gap.
+ * A release first reads the owner in the znode, because all holders share its path. If an operator deletes the znode
+ * between the reading and the deletion, the release may delete the next holder's znode. Mode `sequential` cannot.
  */
 export class EphemeralEntry extends QueueEntry {
-  static async isHeldBy(connection: ZooKeeperConnection, base: string, key: string, owner: string): Promise<boolean> {
-    const state = await readZnode(connection, `${base}/${encodeKey(key)}`);
+  static async isHeldBy(
+    connection: ZooKeeperConnection,
+    basePath: string,
+    key: string,
+    owner: string,
+  ): Promise<boolean> {
+    const state = await readZnode(connection, `${basePath}/${encodeKey(key)}`);
     return state !== null && parseOwnerOfData(state) === owner;
   }
 
-  static async isHeld(connection: ZooKeeperConnection, base: string, key: string): Promise<boolean> {
-    return (await readZnode(connection, `${base}/${encodeKey(key)}`)) !== null;
+  static async isHeld(connection: ZooKeeperConnection, basePath: string, key: string): Promise<boolean> {
+    return (await readZnode(connection, `${basePath}/${encodeKey(key)}`)) !== null;
   }
 
-  static async readState(connection: ZooKeeperConnection, base: string, key: string): Promise<LeaseState> {
-    const state = await readZnode(connection, `${base}/${encodeKey(key)}`);
+  static async readState(connection: ZooKeeperConnection, basePath: string, key: string): Promise<LeaseState> {
+    const state = await readZnode(connection, `${basePath}/${encodeKey(key)}`);
     if (!state) return {};
     const owner = parseOwnerOfData(state);
     return {
@@ -34,13 +39,13 @@ export class EphemeralEntry extends QueueEntry {
     };
   }
 
-  /** Like a release, may hit the next owner at the same moment. */
-  static async evict(connection: ZooKeeperConnection, base: string, key: string, owner: string): Promise<boolean> {
-    const isHolder = await EphemeralEntry.isHeldBy(connection, base, key, owner);
-    return isHolder && deleteZnode(connection, `${base}/${encodeKey(key)}`);
+  /** May delete the next holder's znode if the key changes hands between the reading and the deletion. */
+  static async evict(connection: ZooKeeperConnection, basePath: string, key: string, owner: string): Promise<boolean> {
+    const isHolder = await EphemeralEntry.isHeldBy(connection, basePath, key, owner);
+    return isHolder && deleteZnode(connection, `${basePath}/${encodeKey(key)}`);
   }
 
-  readonly #path = `${this.settings.base}/${encodeKey(this.settings.key)}`;
+  readonly #path = `${this.settings.basePath}/${encodeKey(this.settings.key)}`;
 
   async ensurePosition(wake: Wake): Promise<QueuePosition> {
     for (;;) {
@@ -61,7 +66,7 @@ export class EphemeralEntry extends QueueEntry {
   }
 
   async #createZnode(connection: ZooKeeperConnection): Promise<OwnZnode | undefined> {
-    const { acl, base, metadata, owner } = this.settings;
+    const { acl, basePath, metadata, owner } = this.settings;
     try {
       return await this.createOwnZnode(connection, this.#path, {
         acl,
@@ -72,14 +77,14 @@ export class EphemeralEntry extends QueueEntry {
       if (isRefusal(error, NODE_EXISTS)) return undefined;
       if (!isRefusal(error, NO_NODE)) throw error;
     }
-    await createWithParents(connection, base, acl, PERSISTENT);
+    await createWithParents(connection, basePath, acl, PERSISTENT);
     return this.#createZnode(connection);
   }
 
   protected async findOwnZnode(connection: ZooKeeperConnection): Promise<void> {
     const state = await readZnode(connection, this.#path);
     const isOwn =
-      state?.session.equals(this.session.identity.id) === true && parseOwnerOfData(state) === this.settings.owner;
+      state?.sessionId.equals(this.session.identity.id) === true && parseOwnerOfData(state) === this.settings.owner;
     this.znode = isOwn ? { path: this.#path, czxid: state.czxid } : undefined;
     this.isCreationInDoubt = false;
   }
@@ -87,6 +92,6 @@ export class EphemeralEntry extends QueueEntry {
   /** The znode of mode `sequential` belongs to no session, so that a wait for its end would never end. */
   async #assertSimpleMode(connection: ZooKeeperConnection): Promise<void> {
     const state = await readZnode(connection, this.#path);
-    if (state?.session.equals(NO_SESSION_ID) === true) throw this.mixedModesError('sequential');
+    if (state?.sessionId.equals(NO_SESSION_ID) === true) throw this.mixedModesError('sequential');
   }
 }

@@ -22,7 +22,7 @@ import {
 
 interface PendingRequest {
   readonly name: OperationName;
-  readonly operation: string;
+  readonly operationText: string;
   readonly sentAt: number;
   readonly resolve: (payload: Payload) => void;
   readonly reject: (error: Error) => void;
@@ -30,7 +30,7 @@ interface PendingRequest {
 
 /**
  * The client library numbers requests with 31 bits, and throws after the last number where no caller can catch the
- * error. The distance leaves numbers for the requests in the library's queue.
+ * error. The distance to the last number leaves numbers for the requests in the library's queue.
  */
 const MAX_REQUEST_NUMBER = 2 ** 31 - 2 ** 20;
 
@@ -47,7 +47,7 @@ export class ZooKeeperConnection {
    */
   readonly ready: Promise<void>;
   readonly ended: Promise<Error>;
-  /** Time before anything was sent. */
+  /** Time at which the connection was begun, before anything was sent. */
   readonly openedAt = systemClock.now();
   readonly watches = new WatchList();
   onLeaderAnswer: (sentAt: number) => void = () => undefined;
@@ -56,6 +56,7 @@ export class ZooKeeperConnection {
   #endReason: Error | undefined;
   #onEnd: (error: Error) => void = () => undefined;
   #firstFailure: Error | undefined;
+  /** Time of the server's last answer, or `openedAt`. */
   heardAt = this.openedAt;
   /** Created with the first request: by then the server has set the session's time-out. */
   #timeouts: ReplyTimeouts | undefined;
@@ -96,16 +97,16 @@ export class ZooKeeperConnection {
   }
 
   /**
-   * Answers arrive in the order of the calls.
+   * Sends a request, and resolves to the server's answer. Answers arrive in the order of the calls.
    * @throws ConnectionLostError, ServerRefusalError
    */
-  send(name: OperationName, fields: RequestFields, operation: string = name): Promise<Payload> {
+  send(name: OperationName, fields: RequestFields, operationText: string = name): Promise<Payload> {
     return new Promise((resolve, reject) => {
       const request = this.settings.library.createRequest(name, fields);
       const areNumbersUsedUp = this.#client.connectionManager.xid >= MAX_REQUEST_NUMBER;
       if (areNumbersUsedUp) this.end(new Error('the numbers of its requests are nearly used up'));
       if (this.#endReason) return reject(this.#endReason);
-      const pendingRequest: PendingRequest = { name, operation, sentAt: systemClock.now(), resolve, reject };
+      const pendingRequest: PendingRequest = { name, operationText, sentAt: systemClock.now(), resolve, reject };
       this.#pendingRequests.add(pendingRequest);
       (this.#timeouts ??= this.#createTimeouts()).start();
       this.#batchWrites();
@@ -154,7 +155,7 @@ export class ZooKeeperConnection {
   }
 
   #onError(pendingRequest: PendingRequest, code: number): void {
-    const refusal = new ServerRefusalError(code, pendingRequest.operation);
+    const refusal = new ServerRefusalError(code, pendingRequest.operationText);
     if (code === SESSION_EXPIRED) this.end(new SessionExpiredError());
     else if (code === SESSION_MOVED) this.end(refusal);
     else if (code === CONNECTION_LOSS) this.end();

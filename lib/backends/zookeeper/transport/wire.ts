@@ -20,6 +20,7 @@ export interface WatchEvent {
   readonly path: string;
 }
 
+/** Serialization of ZooKeeper's protocol, called Jute, as the client library contains it. */
 export interface JuteLibrary {
   readonly protocol: Readonly<Record<string, new (...fields: readonly unknown[]) => object>>;
   readonly data: Readonly<Record<string, new (...fields: readonly unknown[]) => object>>;
@@ -69,10 +70,14 @@ export const EPHEMERAL = 1;
 export const EPHEMERAL_SEQUENTIAL = 3;
 export const CONTAINER = 4;
 
-/** Operation. The server receives `serverType`; the library reads the answer as that of `clientType`. */
+/**
+ * Operation of the protocol. The server receives `serverType`, whereas the library parses the answer as an answer to
+ * `clientType`.
+ */
 interface Operation {
   readonly serverType: number;
   readonly clientType: number;
+  /** Name of the library's class for the fields of a request; `null` for a request without fields. */
   readonly record: string | null;
   /** Whether a follower forwards the request to its leader, instead of answering by itself. */
   readonly needsLeader: boolean;
