@@ -28,7 +28,7 @@ export function getUrlBeginning(url: string): string {
   return /^[^:]{0,20}:/u.exec(url)?.[0] ?? 'something else';
 }
 
-/** Returns a URL without its user and parameters, which may have a password. A server must have accepted the URL. */
+/** Returns a URL without its user and parameters, which may have a password. The URL must have worked before. */
 export function removeSecrets(url: string): string {
   return url.replace(/\/\/.*@/u, '//').replace(/\?.*$/u, '');
 }

@@ -130,6 +130,6 @@ async function acquireAfterDeath(context: CheckContext, formerGrant: Grant, next
 }
 
 /** Asserts that the next owner was granted the key only after the core had ceased to trust the former lease. */
-function assertKeptForTtl({ sentAt, ttlMs }: Grant, grantedAt: number): void {
-  assert.ok(grantedAt >= getEndOfTrust(sentAt, ttlMs), `a lease of ${ttlMs} ms ended after ${grantedAt - sentAt} ms`);
+function assertKeptForTtl({ sentAt, ttlMs }: Grant, endedAt: number): void {
+  assert.ok(endedAt >= getEndOfTrust(sentAt, ttlMs), `a lease of ${ttlMs} ms ended after ${endedAt - sentAt} ms`);
 }

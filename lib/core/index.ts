@@ -43,7 +43,7 @@ export {
   type StoreTraits,
   type TtlLimits,
 } from './contract/lease-store.js';
-export { type Claim, claimOfOwner, fits, isExclusive, MAX_PERMITS, type Share } from './contract/claim.js';
+export { type Claim, parseClaim, fits, isExclusive, MAX_PERMITS, type Share } from './contract/claim.js';
 export {
   type FailureKind,
   failureKindOf,
@@ -109,7 +109,7 @@ export {
   withoutOwner,
 } from './line/line.js';
 export { type LineStorage, type StoredLine, type LineUpdate } from './line/line-storage.js';
-export { canAwaitGrant, isHolderByIndex, type Obstacle, obstacleOf } from './line/obstacle.js';
+export { canAwaitGrant, isHolderByIndex, type Obstacle, findObstacle } from './line/obstacle.js';
 export { packLine, unpackLine } from './line/packed-line.js';
 export { WakeUps } from './leasing/wake-ups.js';
 export { getEndOfTrust } from './leasing/trust.js';

@@ -106,7 +106,7 @@ export class LockService implements AsyncDisposable {
    * Waits for the key, at most `waitMs`. The caller has to release the lock, best by `await using`.
    * @throws LockTimeoutError the key is held; LockBackendError the backend does not answer; LockDeadlockError this call
    * tree has the key and `reentrant` is false; LockLostError this call tree has lost it; LockShutdownError the service
-   * is stopped; `options.signal.reason`. After each of these errors nothing of the request stays on the server.
+   * is stopped; `options.signal.reason`. Any rest of the request on the server is then released in the background.
    */
   acquire(key: string, options?: AcquireOptions): Promise<LockHandle> {
     return this.#parts.locker.acquire(key, options);
@@ -210,7 +210,7 @@ export class LockService implements AsyncDisposable {
 
   /**
    * @internal Begins the grace time in which a server finishes its requests, and limits all later waits to it. At its
-   * end new callers are refused, and holds from before this call end as by `shutdown`. Each later hold lasts as long.
+   * end new callers are refused, and holds from before this call end as by `shutdown`. A later hold may last as long.
    */
   beginGraceTime(ms?: number): void {
     this.#parts.serviceEnd.beginGraceTime(ms);

@@ -23,7 +23,7 @@ export function assertLegacyDecorator(decorator: string, context: unknown): void
   throw new LockConfigurationError(message, 'experimentalDecorators');
 }
 
-export function labelOf({ target, name }: Declaration): string {
+export function getMethodLabel({ target, name }: Declaration): string {
   return `${target.constructor.name}.${String(name)}`;
 }
 

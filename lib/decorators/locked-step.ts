@@ -1,5 +1,5 @@
 import { LockConfigurationError, type LockHandle, sharedState } from '../core/index.js';
-import { type Declaration, labelOf } from './declaration.js';
+import { type Declaration, getMethodLabel } from './declaration.js';
 
 /**
  * Work that another decorator, such as `@Fenced`, adds between the acquisition and the call of the method. A step may
@@ -44,7 +44,7 @@ const registrations = sharedState('steps', () => new WeakMap<object, Map<string 
 export function addLockedStep(declaration: Declaration, step: LockedStep): () => boolean {
   const registration = getOrCreateRegistration(declaration);
   if (registration.step) {
-    const label = labelOf(declaration);
+    const label = getMethodLabel(declaration);
     throw new LockConfigurationError(
       `${label} has two of ${registration.step.decorator} and ${step.decorator}`,
       'method',
@@ -72,7 +72,7 @@ export function assertStepsLocked(prototype: object): void {
 }
 
 export function createUnlockedStepError(decorator: string, declaration: Declaration): LockConfigurationError {
-  const label = labelOf(declaration);
+  const label = getMethodLabel(declaration);
   return new LockConfigurationError(
     `${decorator} ${label} has no @Locked beside it, and never runs without one`,
     'method',

@@ -55,7 +55,7 @@ export class LockHealthIndicator {
   }
 }
 
-/** Starts the backend when its health is unknown. A store that reports no health is `up` until a request fails. */
+/** Starts the backend when its health is unknown. A store that reports no health is `up` until its requests fail. */
 async function determineHealth(locks: LockService): Promise<BackendHealth> {
   if (locks.health.status === 'idle') {
     if (!locks.backend.store.health) return { status: 'up' };

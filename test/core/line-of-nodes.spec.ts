@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import * as core from 'nestjs-distributed-lock/core';
-import { type Claim, claimOfOwner, obstacleOf } from 'nestjs-distributed-lock/core';
+import { type Claim, parseClaim, findObstacle } from 'nestjs-distributed-lock/core';
 import { exploreNodes } from '../simulation/claims/nodes-model.js';
 
-const claims = (...suffixes: string[]): Claim[] => suffixes.map((suffix) => claimOfOwner(`owner${suffix}`));
+const claims = (...suffixes: string[]): Claim[] => suffixes.map((suffix) => parseClaim(`owner${suffix}`));
 
 describe('a line of nodes', () => {
   it.each([
@@ -23,12 +23,12 @@ describe('a line of nodes', () => {
 
   it('lets a waiter watch one event', () => {
     const [all, reader, one, two] = claims('', '~s', '~1-3', '~2-3') as [Claim, Claim, Claim, Claim];
-    expect(obstacleOf(reader, [reader, reader])).toBeUndefined();
-    expect(obstacleOf(all, [reader, reader])).toEqual({ until: 'end', at: 1 });
-    expect(obstacleOf(reader, [all, reader, all, reader, one])).toEqual({ until: 'end', at: 2 });
-    expect(obstacleOf(one, [one, one, one])).toEqual({ until: 'departure' });
-    expect(obstacleOf(one, [one, one, one, one])).toEqual({ until: 'grant', at: 3 });
-    expect(obstacleOf(two, [one, two])).toEqual({ until: 'end', at: 1 });
-    expect(obstacleOf(one, [all, one, one])).toEqual({ until: 'grant', at: 2 });
+    expect(findObstacle(reader, [reader, reader])).toBeUndefined();
+    expect(findObstacle(all, [reader, reader])).toEqual({ until: 'end', at: 1 });
+    expect(findObstacle(reader, [all, reader, all, reader, one])).toEqual({ until: 'end', at: 2 });
+    expect(findObstacle(one, [one, one, one])).toEqual({ until: 'departure' });
+    expect(findObstacle(one, [one, one, one, one])).toEqual({ until: 'grant', at: 3 });
+    expect(findObstacle(two, [one, two])).toEqual({ until: 'end', at: 1 });
+    expect(findObstacle(one, [all, one, one])).toEqual({ until: 'grant', at: 2 });
   });
 });

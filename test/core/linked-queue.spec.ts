@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { type Linked, LinkedQueue } from '../../lib/core/time/linked-queue.js';
 
 class Item implements Linked<Item> {
-  before: Item | undefined;
-  after: Item | undefined;
+  previous: Item | undefined;
+  next: Item | undefined;
   queue: object | undefined;
 }
 

@@ -134,7 +134,7 @@ describe('LockBackend', () => {
 
     it('asks at once for whoever inherits a place in the line', () => {
       backend
-        .acquire('k', request(10_000, { inheritsQueueEntry: true, passQueueEntry: () => false }))
+        .acquire('k', request(10_000, { inheritsQueueEntry: true, handOffQueueEntry: () => false }))
         .catch(() => undefined);
       expect(answers).toHaveLength(MOST_ASKED + 1);
     });

@@ -83,7 +83,7 @@ describe('health by outcomes', () => {
     for (const key of ['a', 'b', 'c']) await ask(key);
     expect(locks.health.status).toBe('down');
     await other.release();
-    await locks.backend.noteOutcome('held', clock, Promise.resolve());
+    await locks.backend.awaitAndCountOutcome('held', clock, Promise.resolve());
     const renewals = store.asked.filter((operation) => operation === 'renew').length;
     await clock.advance(10_000);
     expect(store.asked.filter((operation) => operation === 'renew').length).toBeGreaterThan(renewals);

@@ -39,7 +39,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     mistake: 'does not abort the signal of a lock that is lost',
     file: 'holding/hold.ts',
-    from: 'this.#lossController?.abort(this.lossError());',
+    from: 'this.#lossController?.abort(this.createLossError());',
     to: '',
   },
   {
@@ -69,7 +69,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     mistake: 'leaves a queue entry behind that a caller inherits who has just given up',
     file: 'acquiring/acquisition.ts',
-    from: 'if (this.inheritsQueueEntry && !this.passQueueEntry()) backend.leaveQueue(this.key, this);',
+    from: 'if (this.inheritsQueueEntry && !this.handOffQueueEntry()) backend.leaveQueue(this.key, this);',
     to: '',
   },
   {

@@ -29,8 +29,8 @@ export async function adoptEntry(
   const { lease } = session;
   const sessionName = names.sessionName(lease);
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const entry = (await readHolderEntry(context, key, formerOwner)) ?? (await readHolderEntry(context, key, owner));
     // The entry already belongs to `owner` if an earlier try was carried out without an answer.
+    const entry = (await readHolderEntry(context, key, formerOwner)) ?? (await readHolderEntry(context, key, owner));
     if (!entry) return undefined;
     const { succeeded, firstKeys } = await client.transact({
       when: [

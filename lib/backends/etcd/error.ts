@@ -88,7 +88,7 @@ export function isRefusal(error: unknown): boolean {
 }
 
 /** Returns whether a retry would bring the same error. */
-export function isFinal(error: unknown): error is EtcdError {
+export function isFinalError(error: unknown): error is EtcdError {
   return error instanceof EtcdError && REFUSAL_KINDS[error.code] === 'final' && !isTokenExpired(error);
 }
 

@@ -16,7 +16,7 @@ import {
 import { DatabaseSizeMonitor } from './database-size.js';
 import { DeletionWatch } from './deletion-watch.js';
 import { EtcdClient } from './transport/client.js';
-import { EtcdError, isFinal, isDatabaseFull } from './error.js';
+import { EtcdError, isFinalError, isDatabaseFull } from './error.js';
 import type { ResolvedEtcdOptions } from './options.js';
 import { StaleConnectionError } from './transport/grpc-connection.js';
 import { adoptEntry, undoAdoption } from './adoption.js';
@@ -42,7 +42,7 @@ export class EtcdLeaseStore implements LeaseStore {
   readonly #databaseSizeMonitor: DatabaseSizeMonitor;
   readonly #stopPolling: () => void;
   readonly #entries = new SessionEntries<EtcdSession, QueueEntry>();
-  /** Sessions of adoptions that failed and that the server may still carry out, by owner. */
+  /** Sessions of adoptions without a known result, by owner. The server may have carried them out, or may still. */
   readonly #unconfirmedAdoptions = new Map<string, EtcdSession>();
   #session: EtcdSession | undefined;
   #sessionOpening: Promise<EtcdSession> | undefined;
@@ -66,7 +66,7 @@ export class EtcdLeaseStore implements LeaseStore {
       await client.read([names.sessionName(0n)]);
       await client.compareClusters();
     } catch (error) {
-      if (!isFinal(error)) throw error;
+      if (!isFinalError(error)) throw error;
       throw new LockConfigurationError(`etcd refuses to answer us: ${error.message}`, 'credentials');
     }
   }
@@ -78,7 +78,7 @@ export class EtcdLeaseStore implements LeaseStore {
       return attempt;
     } catch (error) {
       if (isDatabaseFull(error)) await this.#databaseSizeMonitor.check();
-      if (!isFinal(error)) throw error;
+      if (!isFinalError(error)) throw error;
       throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
     }
   }
@@ -160,13 +160,13 @@ export class EtcdLeaseStore implements LeaseStore {
     const session = await this.#currentSession();
     const createEntry = (): QueueEntry => this.#createEntry(session, key, owner, metadata);
     const entry = this.#entries.getOrCreate(owner, session, createEntry);
-    const wake = this.#entries.wakeUpOf(owner);
+    const wake = this.#entries.getWakeCallback(owner);
     const attempt = await entry.tryAcquire(wake);
     if (!attempt.acquired && !wake) await this.release(key, owner);
     return attempt;
   }
 
-  /** Undoes an adoption without a known result, if any. Resolves to false: the owner was not granted the key. */
+  /** Undoes an adoption without a known result, if any. Resolves to false: no caller learned that it has the key. */
   async #undoAdoption(key: string, owner: string): Promise<boolean> {
     const session = this.#unconfirmedAdoptions.get(owner);
     if (session?.endSignal.aborted === false) await undoAdoption(this.#context, session, key, owner);

@@ -17,7 +17,7 @@ export class EtcdLockNames {
     return { key: path, end: path.replace(/.$/su, (last) => String.fromCodePoint((last.codePointAt(0) ?? 0) + 1)) };
   }
 
-  /** Returns the lock's key in the name of an entry, and `undefined` for any other name. */
+  /** Returns the lock's key in the name of an entry, and `undefined` for a name that contains no key. */
   parseKey(name: string): string | undefined {
     const [, key] = /^([^/]+)\//u.exec(name.slice(this.prefix.length + 1)) ?? [];
     try {

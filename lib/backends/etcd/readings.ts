@@ -1,5 +1,5 @@
 import {
-  claimOfOwner,
+  parseClaim,
   isHolderByIndex,
   isExclusive,
   type KeyWaiter,
@@ -55,7 +55,7 @@ export async function readHolderEntry(
 }
 
 function getHolderFlags(entries: readonly KeyValue[]): boolean[] {
-  return isHolderByIndex(entries.map(({ key }) => claimOfOwner(key)));
+  return isHolderByIndex(entries.map(({ key }) => parseClaim(key)));
 }
 
 export function getValuePrefix(owner: string): string {

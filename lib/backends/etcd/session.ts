@@ -120,7 +120,7 @@ export class EtcdSession {
     if (error instanceof EtcdError && error.code === 'NOT_FOUND') this.end();
   }
 
-  /** Stops the heartbeats and settles all key checks. The lease stays on the server until it expires or is revoked. */
+  /** Stops the heartbeats and settles waiting key checks. The server keeps the lease until it expires or is revoked. */
   stop(): void {
     this.#heartbeatTimer?.cancel();
     this.#stopHealthListener();

@@ -1,15 +1,15 @@
 import {
   canAwaitGrant,
   type Claim,
-  claimOfOwner,
+  parseClaim,
   type LeaseAttempt,
   type Obstacle,
-  obstacleOf,
+  findObstacle,
 } from '../../core/index.js';
 import { QueueEntry, createRefusal, type Wake } from './queue-entry.js';
 import type { Condition, KeyRange, KeyValue, OldestOrYoungestQuery } from './transport/messages.js';
 
-const claimOfEntry = ({ key }: KeyValue): Claim => claimOfOwner(key);
+const claimOfEntry = ({ key }: KeyValue): Claim => parseClaim(key);
 
 /** Entry of an owner that shares the lock. It holds the lock while its claim fits together with all older claims. */
 export class ShareEntry extends QueueEntry {
@@ -32,7 +32,7 @@ export class ShareEntry extends QueueEntry {
       return this.enterQueue(wake);
     }
     const olderEntries = entries.slice(0, index);
-    const obstacle = this.#findObstacle(olderEntries);
+    const obstacle = this.#findOwnObstacle(olderEntries);
     if (obstacle) return this.#refuseBehind(firstEntry, olderEntries, obstacle, revision, wake);
     this.#notifyWaiters(createRevision, entries.slice(index + 1));
     return this.grant(createRevision, tokenOrigin);
@@ -59,7 +59,7 @@ export class ShareEntry extends QueueEntry {
     });
     const [firstEntry] = firstKeys;
     const [, olderEntries = []] = readKeysByStep();
-    const obstacle = this.#findObstacle(olderEntries);
+    const obstacle = this.#findOwnObstacle(olderEntries);
     if (succeeded) {
       const [, , , tokenOrigin] = firstKeys;
       this.createRevision = revision;
@@ -84,8 +84,8 @@ export class ShareEntry extends QueueEntry {
     return { ...this.context.names.queueRange(this.key), by: 'names by age' };
   }
 
-  #findObstacle(olderEntries: readonly KeyValue[]): Obstacle | undefined {
-    return obstacleOf(claimOfOwner(this.name), olderEntries.map(claimOfEntry));
+  #findOwnObstacle(olderEntries: readonly KeyValue[]): Obstacle | undefined {
+    return findObstacle(parseClaim(this.name), olderEntries.map(claimOfEntry));
   }
 
   #refuseBehind(
@@ -102,7 +102,7 @@ export class ShareEntry extends QueueEntry {
 
   /** Wakes waiters by writing the entry again. If that fails, the waiters poll. */
   #notifyWaiters(createRevision: bigint, youngerEntries: readonly KeyValue[]): void {
-    const claim = claimOfOwner(this.name);
+    const claim = parseClaim(this.name);
     if (this.#hasNotifiedWaiters || !youngerEntries.some((entry) => canAwaitGrant(claimOfEntry(entry), claim))) return;
     this.#hasNotifiedWaiters = true;
     const { name: key, value, session } = this;

@@ -112,7 +112,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     return isHeld ?? this.#claims.isHeldBy(key, owner);
   }
 
-  /** Returns no fencing token, because the counter also grows with the refused requests of other owners. */
+  /** Returns a fencing token only for a line of claims: refused requests also increment the counter of a lease. */
   async look(key: string): Promise<LeaseState> {
     const state = await this.#read(key, (value, { clock }) => {
       if (isClaimLine(value)) return undefined;

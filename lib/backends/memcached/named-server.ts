@@ -11,7 +11,7 @@ import { VerifiedConnection, type VerifiedConnectionOptions } from './verified-c
  * connections reaches the other server with a probability of one half.
  */
 const FIRST_COMPARISONS = 3;
-/** Number of further connections that must all reach the same server, after the name led to a new server. */
+/** Number of further connections that must all reach the same server, after the name led to another server. */
 const COMPARISONS_AFTER_CHANGE = 20;
 
 /**
@@ -52,7 +52,7 @@ export class NamedServer {
   #countComparisons(identity: ServerIdentity): number {
     const formerServer = this.#formerServer;
     const hasServerChanged =
-      formerServer && isOtherServer(formerServer.identity, formerServer.transport.heardAt, identity);
+      formerServer && isOtherServer(formerServer.identity, formerServer.transport.lastReceivedAt, identity);
     if (this.#severalServersError || hasServerChanged) return COMPARISONS_AFTER_CHANGE;
     return formerServer ? 0 : FIRST_COMPARISONS;
   }

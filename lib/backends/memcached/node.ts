@@ -62,7 +62,7 @@ export class MemcachedNode {
       if (!(error instanceof MemcachedError)) throw this.#toErrorWithServerName(error);
       const isRequestLost = error.kind === 'unknown';
       if (isRequestLost) onLostRequest();
-      const wasIdle = isRequestLost && connection.transport.heardAt <= startedAt - this.options.requestTimeoutMs;
+      const wasIdle = isRequestLost && connection.transport.lastReceivedAt <= startedAt - this.options.requestTimeoutMs;
       if (error.kind !== 'not-sent' && !wasIdle) throw this.#toErrorWithServerName(error);
       return await this.#runAgain(work, onLostRequest, isRequestLost);
     }

@@ -69,12 +69,12 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
 
   abstract release(key: string, owner: string): Promise<boolean>;
 
-  /** Records the owner of a failed acquisition, unless the request was not sent: the server may still grant the key. */
+  /** Records the owner of a failed acquisition if its request was sent: the server may still grant the key. */
   protected noteFailedAcquisition(owner: string, error: Error): void {
     if (!(error instanceof NotSentError)) this.lateGrantOwners.add(owner);
   }
 
-  /** Releases the key again, if the server granted it to `owner` after the owner had released it. */
+  /** Releases again the key that `owner` has released, because the server may have granted it to the owner since. */
   protected releaseLateGrant(owner: string): void {
     const key = this.lateGrantOwners.releasedKeyOf(owner);
     if (key !== undefined) this.release(key, owner).catch(() => undefined);
@@ -101,7 +101,7 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
     }
     return {
       get needsEarlyRenewal() {
-        return servers.canTrackKeys;
+        return servers.shouldTrackMoreKeys;
       },
     };
   }
@@ -122,7 +122,7 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
     return this.renewByScript(RENEW, [leaseKeyOf(this.prefix, key)], owner, ttlMs);
   }
 
-  /** @param value text that follows the owner's name in the stored lease */
+  /** @param value metadata that the script stores for the new owner; with a queue, the token and a bar precede it */
   protected adoptByScript(
     script: RedisScript,
     keys: readonly [string, ...string[]],

@@ -146,7 +146,7 @@ export class RedlockNode {
     return (await this.takeBack(owner, release)) || isReleased;
   }
 
-  /** Releases the lease of an owner in any process. The node then refuses the owner's JOIN. Retries after a failure. */
+  /** Releases the lease of any process's owner. The node then refuses the owner's JOIN. Only the release is retried. */
   evict(leaseKey: string, owner: string): Promise<boolean> {
     const call = { script: EVICT, keys: [leaseKey, evictedKeyOf(leaseKey)], args: [owner] };
     return this.#release(owner, { leaseKey, attempt: ALL_ATTEMPTS }, call);

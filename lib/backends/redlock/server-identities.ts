@@ -43,8 +43,8 @@ export class ServerIdentities {
     const { name, health, sendCommand } = node;
     try {
       const identity = (await readRunId(node)) ?? (await this.#readGivenIdentity(sendCommand));
-      const [duplicateName] = [...this.#identitiesByNode].find(([, otherIdentity]) => otherIdentity === identity) ?? [];
-      if (duplicateName !== undefined && duplicateName !== name) throw createSameServerError([duplicateName, name]);
+      const [matchingName] = [...this.#identitiesByNode].find(([, otherIdentity]) => otherIdentity === identity) ?? [];
+      if (matchingName !== undefined && matchingName !== name) throw createSameServerError([matchingName, name]);
       this.#identitiesByNode.set(name, identity);
       health.setAdvice('identity', undefined);
     } catch (error) {

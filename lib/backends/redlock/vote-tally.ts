@@ -53,8 +53,9 @@ export class VoteTally {
   }
 
   /**
-   * After refused tokens, returns the soonest token that a quorum would grant. After a split vote, the owner with the
-   * vote of the first node that answered tries again. Returns `undefined` otherwise: the attempt ends.
+   * After refused tokens, returns the soonest token that a quorum would grant. After a split vote, the owner that has
+   * the vote of the first answering node, in the order of the nodes, tries again. Returns `undefined` otherwise: the
+   * attempt ends.
    */
   nextProposal(nowUs: number): Proposal | undefined {
     const betterProposal = this.#findBetterProposal(nowUs);

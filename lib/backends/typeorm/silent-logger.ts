@@ -2,8 +2,8 @@ import type { Logger } from 'typeorm';
 import { isUnlogged } from '../sql/connections/unlogged.js';
 
 /**
- * Logger for the statements of the locks. The owner ids in them are secrets, and the statements of waiting callers are
- * many.
+ * Logger for the statements of the locks. They have keys and owner ids, which are secrets, and are many while callers
+ * wait.
  */
 export const SILENT_LOGGER: Logger = {
   logQuery: () => undefined,

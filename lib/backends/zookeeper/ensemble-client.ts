@@ -106,7 +106,7 @@ export class EnsembleClient {
     this.#hasStarted = true;
     for (let consecutiveFailures = 0; !this.#isClosed; consecutiveFailures += 1) {
       const startedAt = systemClock.now();
-      const error = await this.#connectUntilEnd().catch(toError);
+      const error = await this.#connectAndAwaitEnd().catch(toError);
       const wasEstablished = this.#isEstablished;
       if (wasEstablished && systemClock.now() - startedAt >= STABLE_CONNECTION_MS) consecutiveFailures = 0;
       this.#onDisconnected(error);
@@ -122,7 +122,7 @@ export class EnsembleClient {
   }
 
   /** Resolves to the reason why an established connection ended. Rejects when none was established. */
-  async #connectUntilEnd(): Promise<Error> {
+  async #connectAndAwaitEnd(): Promise<Error> {
     this.#library ??= ZooKeeperLibrary.load();
     const settings = this.#takeNextSettings(await this.#library);
     if (this.#isClosed) throw createClosedError();

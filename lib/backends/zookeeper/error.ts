@@ -65,7 +65,7 @@ export function isRefusal(error: unknown, code: number): boolean {
   return error instanceof ServerRefusalError && error.code === code;
 }
 
-export function isFinal(error: unknown): boolean {
+export function isFinalError(error: unknown): boolean {
   if (error instanceof ServerRefusalError) return ERROR_CODES.get(error.code)?.[1] === 'final';
   return error instanceof SessionRefusedError;
 }

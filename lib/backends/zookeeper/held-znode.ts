@@ -23,8 +23,8 @@ export class HeldZnode {
   }
 
   /**
-   * Returns whether the owner still holds the key. Only the first call on each connection reads the znode. Later calls
-   * rely on the watch that this reading sets.
+   * Returns whether the owner still holds the key. The first call on each connection reads the znode. Later calls rely
+   * on the watch that the reading sets. A write to the znode ends the watch, so that the next call reads again.
    */
   async renew(): Promise<boolean> {
     const { session } = this;

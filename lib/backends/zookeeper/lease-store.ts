@@ -21,7 +21,7 @@ import type { QueueEntry, Wake } from './queue-entry.js';
 import { SequentialEntry } from './sequential-entry.js';
 import { EnsembleClient } from './ensemble-client.js';
 import { EphemeralEntry } from './simple/ephemeral-entry.js';
-import { ConnectionLostError, isFinal, SessionExpiredError } from './error.js';
+import { ConnectionLostError, isFinalError, SessionExpiredError } from './error.js';
 import type { ResolvedOptions } from './options.js';
 import type { ZooKeeperSession } from './session.js';
 
@@ -70,12 +70,12 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     metadata: HolderMetadata,
     caller?: Caller,
   ): Promise<LeaseAttempt> {
-    const wake = this.#entries.wakeUpOf(owner);
+    const wake = this.#entries.getWakeCallback(owner);
     const request = { key, owner, metadata, caller, wake };
     try {
       return await (wake ? this.#attempt(request) : this.#attemptWithRetry(request));
     } catch (error) {
-      if (!isFinal(error)) throw error;
+      if (!isFinalError(error)) throw error;
       throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
     }
   }
@@ -212,7 +212,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
       await this.release(key, owner);
       return refusal;
     } catch (error) {
-      if (isFinal(error)) throw error;
+      if (isFinalError(error)) throw error;
       return { ...refusal, staysInLine: true };
     }
   }
@@ -227,7 +227,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
       return isDeleted && heldZnode !== undefined;
     } catch (error) {
       entry.pendingRelease = undefined;
-      if (isFinal(error)) this.#entries.delete(owner);
+      if (isFinalError(error)) this.#entries.delete(owner);
       throw error;
     }
   }

@@ -1,6 +1,6 @@
 import {
   canAwaitGrant,
-  claimOfOwner,
+  parseClaim,
   isHolderByIndex,
   isExclusive,
   type KeyWaiter,
@@ -8,7 +8,7 @@ import {
   MAX_PERMITS,
   MAX_WAITERS,
   type Obstacle,
-  obstacleOf,
+  findObstacle,
 } from '../../core/index.js';
 import {
   parseClaimOfName,
@@ -83,9 +83,9 @@ export class SequentialEntry extends QueueEntry {
 
   readonly #parentPath = `${this.settings.basePath}/${encodeKey(this.settings.key)}`;
   readonly #namePrefix = contenderPrefix(this.settings.metadata, this.settings.owner);
-  readonly #claim = claimOfOwner(this.settings.owner);
+  readonly #claim = parseClaim(this.settings.owner);
   readonly #isPermitClaim = this.#claim.limit <= MAX_PERMITS;
-  /** Whether the grant was announced. True from the start for claims not to permits: no waiter awaits their grant. */
+  /** Whether the grant was announced. True from the start unless the claim is to permits: no other grant is awaited. */
   #hasNotified = !this.#isPermitClaim;
 
   async ensurePosition(wake: Wake): Promise<QueuePosition> {
@@ -112,11 +112,11 @@ export class SequentialEntry extends QueueEntry {
   #findPosition(contenders: readonly string[]) {
     const index = this.znode ? contenders.indexOf(getZnodeName(this.znode.path)) : -1;
     if (!this.znode || index === -1) return {};
-    return { znode: this.znode, index, obstacle: this.#findObstacle(contenders.slice(0, index)) };
+    return { znode: this.znode, index, obstacle: this.#findOwnObstacle(contenders.slice(0, index)) };
   }
 
-  #findObstacle(olderNames: readonly string[]): Obstacle | undefined {
-    if (!isExclusive(this.settings.owner)) return obstacleOf(this.#claim, olderNames.map(parseClaimOfName));
+  #findOwnObstacle(olderNames: readonly string[]): Obstacle | undefined {
+    if (!isExclusive(this.settings.owner)) return findObstacle(this.#claim, olderNames.map(parseClaimOfName));
     return olderNames.length > 0 ? { until: 'end', at: olderNames.length - 1 } : undefined;
   }
 

@@ -98,7 +98,7 @@ export class ZooKeeperSession {
   };
 
   get #heartbeatDueAt(): number {
-    const quietSince = Math.max(this.#lastHeartbeatAt, this.connection.heardAt);
+    const quietSince = Math.max(this.#lastHeartbeatAt, this.connection.lastReplyAt);
     return Math.min(this.#lastHeartbeatAt + this.times.heartbeatIntervalMs, quietSince + MAX_QUIET_MS);
   }
 

@@ -1,6 +1,6 @@
 import {
   type Claim,
-  claimOfOwner,
+  parseClaim,
   type Holder,
   type HolderMetadata,
   packMetadata,
@@ -36,7 +36,7 @@ export function parseOwnerOfName(name: string): string | undefined {
 }
 
 export function parseClaimOfName(name: string): Claim {
-  return claimOfOwner(parseOwnerOfName(name) ?? '');
+  return parseClaim(parseOwnerOfName(name) ?? '');
 }
 
 export function encodeData(metadata: HolderMetadata, owner?: string): Buffer {

@@ -62,7 +62,7 @@ export class Acquisition implements AcquireRequest {
    * Passes the turn and the queue entry to the next caller, so that callers keep their order. Returns `false` if no
    * caller waits, or if the next one wants another request.
    */
-  passQueueEntry(): boolean {
+  handOffQueueEntry(): boolean {
     const { slot, options, owner } = this;
     const { turns } = this.parts;
     if (!this.#hasPassedTurn && haveSameRequest(turns.getNextWaiterOptions(slot), options)) {
@@ -156,7 +156,7 @@ export class Acquisition implements AcquireRequest {
     const { backend, stopSignal } = this.parts.service;
     const abortedSignal = [stopSignal, this.signal].find((signal) => signal?.aborted);
     if (!abortedSignal) return backend.acquire(this.key, this);
-    if (this.inheritsQueueEntry && !this.passQueueEntry()) backend.leaveQueue(this.key, this);
+    if (this.inheritsQueueEntry && !this.handOffQueueEntry()) backend.leaveQueue(this.key, this);
     return Promise.reject(abortedSignal.reason);
   }
 

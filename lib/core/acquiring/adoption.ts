@@ -1,4 +1,4 @@
-import { claimOfOwner, ownerSuffixOf, shareOf, shareProperty } from '../contract/claim.js';
+import { parseClaim, ownerSuffixOf, shareOf, shareProperty } from '../contract/claim.js';
 import { isLockError, LockLostError } from '../contract/errors.js';
 import type { Hold } from '../holding/hold.js';
 import { createOwner } from '../holding/process-identity.js';
@@ -13,7 +13,7 @@ import type { AcquisitionParts } from './acquisition.js';
 /** Returns `options` with the claim of the former holder in place of any claim of their own. */
 export function withClaimOf({ owner }: SignedLock, options: AdoptOptions): AcquireOptions {
   const { mode: _mode, limit: _limit, permits: _permits, ...otherOptions }: AcquireOptions = options;
-  const share = shareOf(claimOfOwner(owner));
+  const share = shareOf(parseClaim(owner));
   if (share?.mode === 'permits') return { ...otherOptions, limit: share.limit, permits: share.permits };
   return { ...otherOptions, mode: share?.mode ?? 'exclusive' };
 }

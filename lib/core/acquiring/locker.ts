@@ -117,7 +117,7 @@ export class Locker {
   #tryReenter(key: string, options: ResolvedOptions): Hold | KeyHeld | undefined {
     const hold = this.#findCurrentHold(key);
     if (!hold) return undefined;
-    if (!hold.isHeld) throw hold.lossError();
+    if (!hold.isHeld) throw hold.createLossError();
     const { claim: heldClaim } = hold;
     const { observers, metadata } = this.parts.service;
     const wantedClaim = claimOfOptions(options);

@@ -11,7 +11,7 @@ export interface Claim {
 export type Share =
   { readonly mode: 'shared' } | { readonly mode: 'permits'; readonly permits: number; readonly limit: number };
 
-/** Number of permits of a key without a `limit`. An exclusive claim takes all of them, a shared claim takes one. */
+/** Limit of a claim without the option `limit`. An exclusive claim takes all these permits, a shared one takes one. */
 const ALL_PERMITS = 2 ** 31 - 1;
 
 export const EXCLUSIVE: Claim = { permits: ALL_PERMITS, limit: ALL_PERMITS };
@@ -40,7 +40,7 @@ export function ownerSuffixOf({ mode, limit, permits = 1 }: ClaimOptions): strin
 }
 
 /** Returns the claim that an owner's name encodes. A name without a suffix stands for an exclusive claim. */
-export function claimOfOwner(owner: string): Claim {
+export function parseClaim(owner: string): Claim {
   const match = SUFFIX_PATTERN.exec(owner);
   if (!match) return EXCLUSIVE;
   const { permits, limit } = match.groups ?? {};

@@ -31,7 +31,7 @@ export interface StoreTraits {
   readonly endsWith?: 'ttl' | 'session' | 'connection';
   /**
    * Largest `limit` of permits, for a store that keeps several holders of a key. Owners' names contain the claims, see
-   * `claimOfOwner`. A claim holds the key while `fits` is true for the claims before it.
+   * `parseClaim`. A claim holds the key while `fits` is true for the claims before it.
    * @default one holder a key; shared modes and limits are refused
    */
   readonly maxPermits?: number;

@@ -21,9 +21,9 @@ export function runInsideLock<T>(hold: Hold, handle: Handle, work: () => T): T {
 }
 
 /**
- * Returns the entry around a new entry of `hold`. Skips entries of ended holds, and the innermost entries of `hold`
- * that are released. A task that starts itself again inside its lock would otherwise keep all its former locks in
- * memory.
+ * Returns the entry around a new entry of `hold`. Skips and unlinks entries of ended holds, and skips the innermost
+ * entries of `hold` that are released. A task that starts itself again inside its lock would otherwise keep all its
+ * former locks in memory.
  */
 function findOuterEntry(hold: Hold): TreeEntry | undefined {
   let outer = entryStorage.getStore();

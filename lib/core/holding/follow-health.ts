@@ -8,7 +8,8 @@ import type { ServiceContext } from './service-context.js';
 export function followHealth({ backend, observers }: ServiceContext, holds: Iterable<Hold>): (() => void) | undefined {
   let lastStatus: BackendHealth['status'] | undefined;
   const handleChange = (health: BackendHealth): void => {
-    // Observers are not notified of a connection that dropped and returned without a change of the status.
+    // A connection may drop and return without a change of the status. Holds are told of that as well, but observers
+    // only where the backend reports nodes.
     if (health.status !== lastStatus || health.nodes) observers.notify('healthChanged', () => health);
     lastStatus = health.status;
     putInJeopardyOrRenew(holds, health);

@@ -97,7 +97,7 @@ export class Hold implements WatchdogListener {
 
   get signal(): AbortSignal {
     const controller = (this.#lossController ??= new AbortController());
-    if (!this.isHeld && !controller.signal.aborted) runDetached(() => controller.abort(this.lossError()));
+    if (!this.isHeld && !controller.signal.aborted) runDetached(() => controller.abort(this.createLossError()));
     return controller.signal;
   }
 
@@ -147,7 +147,7 @@ export class Hold implements WatchdogListener {
     this.#isUnused = this.#entryCount === 1;
   }
 
-  lossError(): LockLostError {
+  createLossError(): LockLostError {
     return new LockLostError(this.key, this.#lossReason);
   }
 
@@ -201,7 +201,7 @@ export class Hold implements WatchdogListener {
     this.#maxHoldTimer?.cancel();
     runDetached(() => {
       this.listener.onLost(this, reason);
-      this.#lossController?.abort(this.lossError());
+      this.#lossController?.abort(this.createLossError());
     });
   }
 }

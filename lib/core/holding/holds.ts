@@ -76,7 +76,7 @@ export class Holds {
     return this.#register(hold);
   }
 
-  /** Begins a hold with an adopted lease, on the turn of `takeExtraTurn`. It is never handed off in this process. */
+  /** Begins a hold on the turn of `takeExtraTurn`. The adopted lease is never handed off in this process. */
   beginAdoptedHold(key: string, options: ResolvedOptions, lease: Lease, handOffCount: number): Hold {
     const watchdog = this.#createWatchdog(key, options, lease);
     return this.#register(new Hold(key, options, this.#listener, watchdog, handOffCount, true));
@@ -150,7 +150,7 @@ export class Holds {
   }
 
   async #transfer(hold: Hold, withinMs: number): Promise<void> {
-    if (!hold.leave()) throw hold.lossError();
+    if (!hold.leave()) throw hold.createLossError();
     this.#unregisterAndNotifyReleased(hold);
     await runOutsideLocks(() => this.#releases.keepForAdoption(hold, withinMs, () => this.#endTurn(hold)));
   }

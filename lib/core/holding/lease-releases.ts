@@ -7,7 +7,7 @@ import type { ServiceContext } from './service-context.js';
 
 const doNothing = (): void => undefined;
 
-/** Releases leases of ended holds. The methods never reject: failures are reported to observers. */
+/** Releases leases of ended holds. Only `keepForAdoption` rejects. Other methods report failures to observers only. */
 export class LeaseReleases {
   readonly #wheel: TimerWheel;
 

@@ -63,7 +63,7 @@ export class LockHandle implements AsyncDisposable {
 
   /** @throws LockLostError when the lock is lost. Does not throw after a release: see `assertHeld`. */
   throwIfLost(): void {
-    if (!this.#isReleased && !this.hold.isHeld) throw this.hold.lossError();
+    if (!this.#isReleased && !this.hold.isHeld) throw this.hold.createLossError();
   }
 
   /**

@@ -16,7 +16,7 @@ export async function checkSequencer(
   stopSignal.throwIfAborted();
   try {
     const isHeldPromise = runOutsideLocks(async () => backend.store.isHeldBy?.(sequencer.key, sequencer.owner));
-    return (await backend.noteOutcome(sequencer.key, clock, isHeldPromise)) === true ? 'valid' : 'stale';
+    return (await backend.awaitAndCountOutcome(sequencer.key, clock, isHeldPromise)) === true ? 'valid' : 'stale';
   } catch (error) {
     throw observers.toLockError(sequencer.key, 'check a sequencer of', error);
   }

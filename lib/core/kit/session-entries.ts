@@ -20,7 +20,7 @@ export class SessionEntries<Session, Entry extends SessionEntry<Session>> {
   }
 
   /** Returns the callback that wakes an owner, or `undefined` for an owner that does not wait. */
-  wakeUpOf(owner: string): (() => void) | undefined {
+  getWakeCallback(owner: string): (() => void) | undefined {
     return this.#wakeUps.get(owner);
   }
 

@@ -12,8 +12,8 @@ const FIRST_RETRY_MS = 20;
 const MAX_RETRY_MS = 1_000;
 
 class UnconfirmedRelease implements Linked<UnconfirmedRelease> {
-  before: UnconfirmedRelease | undefined;
-  after: UnconfirmedRelease | undefined;
+  previous: UnconfirmedRelease | undefined;
+  next: UnconfirmedRelease | undefined;
   queue: object | undefined;
 
   constructor(

@@ -21,7 +21,7 @@ export interface PollingOptions {
   random?: () => number;
 }
 
-/** Maximum pause between polls, where the pause grows with the number of waiters of this process. */
+/** Maximum of `pollMs` where it grows with the number of waiters of this process. A greater option is kept. */
 const MAX_CROWDED_POLL_MS = 5_000;
 
 const systemRandom = (): number => randomInt(2 ** 32) / 2 ** 32;

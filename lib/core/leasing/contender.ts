@@ -63,7 +63,7 @@ export class Contender {
       acquisition.unwatch?.();
       this.#abortListener?.end();
       const needsCleanUp = !lease && this.#mayNeedCleanUp;
-      if (needsCleanUp && !this.#tryPassQueueEntry()) this.#releaseInBackground();
+      if (needsCleanUp && !this.#tryHandOffQueueEntry()) this.#releaseInBackground();
     }
   }
 
@@ -91,8 +91,8 @@ export class Contender {
     this.#endWait();
   }
 
-  #tryPassQueueEntry(): boolean {
-    return this.#hasQueueEntry && !this.#isRequestPending && this.acquisition.request.passQueueEntry?.() === true;
+  #tryHandOffQueueEntry(): boolean {
+    return this.#hasQueueEntry && !this.#isRequestPending && this.acquisition.request.handOffQueueEntry?.() === true;
   }
 
   #throwIfCancelled(): void {

@@ -25,7 +25,7 @@ export interface AcquireRequest {
    * Offers this acquisition's queue entry to the next waiter of this process. Called when the caller gives up and no
    * request is unanswered. Returns `false` if no waiter took the entry. The backend then releases the entry.
    */
-  readonly passQueueEntry?: () => boolean;
+  readonly handOffQueueEntry?: () => boolean;
   /**
    * Called each time the backend learns why the caller has to wait. `undefined`: the holder is unknown. The latest
    * reason is in the timeout error.

@@ -17,8 +17,8 @@ const CLOSED_MESSAGE =
   'the backend is closed, by the lock service or the application that owned it: give a factory, such as redis({ url }), to each new one';
 
 /**
- * Maximum number of requests without an answer. Sending 100,000 acquisitions at once would double their memory, and the
- * server would answer no faster.
+ * Maximum number of acquisitions that wait for their first answer. Sending 100,000 at once would double their memory,
+ * and the server would answer no faster.
  */
 const MAX_UNANSWERED = 5_000;
 
@@ -64,7 +64,7 @@ export class LockBackend {
   }
 
   /** @internal Awaits a reading that was sent to the store directly, and counts its outcome for `health`. */
-  async noteOutcome<T>(key: string, clock: Clock, request: Promise<T>): Promise<T> {
+  async awaitAndCountOutcome<T>(key: string, clock: Clock, request: Promise<T>): Promise<T> {
     try {
       const answer = await request;
       this.#observedHealth.noteCarriedOut('read');
@@ -160,13 +160,13 @@ export class LockBackend {
     this.#checkTimer = clock.schedule(delayMs, () => this.#checkPending(clock), { background: true });
   }
 
-  /** Rejects acquisitions that were unsent for too long, and calls `#onOverdue` for those without an answer. */
+  /** Rejects acquisitions unsent for too long. Calls `#onOverdue` for those sent and unanswered for `SILENCE_MS`. */
   #checkPending(clock: Clock): void {
     this.#checkTimer = undefined;
     for (let acquisition = this.#unsentAcquisitions.first; acquisition;) {
-      const { after } = acquisition;
+      const { next } = acquisition;
       this.#rejectIfUnsentTooLong(acquisition);
-      acquisition = after;
+      acquisition = next;
     }
     const overdueSince = clock.now() - SILENCE_MS;
     for (

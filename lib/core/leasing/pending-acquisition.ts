@@ -12,8 +12,8 @@ import type { OwnedKey } from './owned-key.js';
 
 /** One caller's request to a store for a key, with its latest answer. A `Contender` may send it again. */
 export class PendingAcquisition implements Caller, OwnedKey, Linked<PendingAcquisition> {
-  before: PendingAcquisition | undefined;
-  after: PendingAcquisition | undefined;
+  previous: PendingAcquisition | undefined;
+  next: PendingAcquisition | undefined;
   queue: LinkedQueue<PendingAcquisition> | undefined;
   readonly owner: string;
   readonly ttlMs: number;

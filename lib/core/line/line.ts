@@ -1,11 +1,11 @@
-import { type Claim, claimOfOwner, fits } from '../contract/claim.js';
+import { type Claim, parseClaim, fits } from '../contract/claim.js';
 import type { KeyHolder, KeyWaiter, LeaseState } from '../contract/key-state.js';
 import { MAX_WAITERS } from '../contract/key-state.js';
 import type { RefusedLease } from '../contract/lease-store.js';
 import { unpackHolder } from '../contract/holder.js';
 import { isHolderByIndex } from './obstacle.js';
 
-/** Owner's claim to a key. The owner's name encodes the part of the key, see `claimOfOwner`. */
+/** Owner's claim to a key. The owner's name encodes the part of the key, see `parseClaim`. */
 export interface LineEntry {
   readonly owner: string;
   /** Time at which the claim expires, in milliseconds by the server's clock. */
@@ -26,7 +26,7 @@ export interface ClaimResult {
   readonly granted?: LineEntry & { readonly token: bigint };
 }
 
-const claimOfEntry = ({ owner }: LineEntry): Claim => claimOfOwner(owner);
+const claimOfEntry = ({ owner }: LineEntry): Claim => parseClaim(owner);
 
 export function withoutExpired(line: Line, now: number): Line {
   return line.filter(({ until }) => until > now);
@@ -47,7 +47,7 @@ export function applyClaim(
   const ownEntry = line[index];
   const withEntry = (entry: LineEntry): Line => (index < 0 ? [...line, entry] : line.with(index, entry));
   const entriesAhead = index < 0 ? line : line.slice(0, index);
-  if (ownEntry?.token !== undefined || fits(claimOfOwner(owner), entriesAhead.map(claimOfEntry))) {
+  if (ownEntry?.token !== undefined || fits(parseClaim(owner), entriesAhead.map(claimOfEntry))) {
     const granted = { owner, until, description, token: ownEntry?.token ?? nextToken };
     return { line: withEntry(granted), granted };
   }

@@ -19,7 +19,7 @@ export function isHolderByIndex(line: readonly Claim[]): boolean[] {
  * grant is enough. `test/core/line-of-nodes.spec.ts` checks for all short lines that every waiter whose claim fits is
  * woken.
  */
-export function obstacleOf(claim: Claim, before: readonly Claim[]): Obstacle | undefined {
+export function findObstacle(claim: Claim, before: readonly Claim[]): Obstacle | undefined {
   if (fits(claim, before)) return undefined;
   const holderFlags = isHolderByIndex(before);
   const index = before.findLastIndex(

@@ -1,4 +1,4 @@
-import { claimOfOwner, shareProperty } from '../contract/claim.js';
+import { parseClaim, shareProperty } from '../contract/claim.js';
 import { isLockError, LockConfigurationError } from '../contract/errors.js';
 import type { Holder } from '../contract/holder.js';
 import type { KeyHolder, KeyWaiter, LeaseState } from '../contract/key-state.js';
@@ -33,7 +33,7 @@ function withShareAndToken<Claimant extends KeyHolder | KeyWaiter>(claimant: Cla
   return {
     ...claimant,
     ...(token === undefined ? {} : { fencingToken: token << HAND_OFF_BITS }),
-    ...shareProperty(claimOfOwner(claimant.owner)),
+    ...shareProperty(parseClaim(claimant.owner)),
   };
 }
 
@@ -90,7 +90,7 @@ async function askStore<T>(
   stopSignal.throwIfAborted();
   try {
     const sendRequest = (): Promise<T> => runOutsideLocks(() => request(backend.store));
-    return await withKeepAlive(() => backend.noteOutcome(key, clock, sendRequest()));
+    return await withKeepAlive(() => backend.awaitAndCountOutcome(key, clock, sendRequest()));
   } catch (error) {
     if (isLockError(error, 'LOCK_CONFIGURATION')) throw error;
     throw observers.notifyFailure(key, operation, error);

@@ -10,9 +10,9 @@ const sharedListeners = new WeakMap<AbortSignal, { readonly listeners: ListenerQ
  */
 export class AbortListener implements Linked<AbortListener> {
   /** @internal */
-  before: AbortListener | undefined;
+  previous: AbortListener | undefined;
   /** @internal */
-  after: AbortListener | undefined;
+  next: AbortListener | undefined;
   /** @internal */
   queue: ListenerQueue | undefined;
 

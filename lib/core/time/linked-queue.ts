@@ -1,7 +1,7 @@
 /** Item of a `LinkedQueue`. It can be in one queue at a time. */
 export interface Linked<T> {
-  before: T | undefined;
-  after: T | undefined;
+  previous: T | undefined;
+  next: T | undefined;
   /** Queue that contains the item. */
   queue: object | undefined;
 }
@@ -21,21 +21,21 @@ export class LinkedQueue<T extends Linked<T>> {
   /** Adds an item, which must be in no queue. */
   push(item: T): void {
     item.queue = this;
-    item.before = this.#last;
-    if (this.#last) this.#last.after = item;
+    item.previous = this.#last;
+    if (this.#last) this.#last.next = item;
     else this.#first = item;
     this.#last = item;
   }
 
   delete(item: T): void {
     if (item.queue !== this) return;
-    const { before, after } = item;
-    if (before) before.after = after;
-    else this.#first = after;
-    if (after) after.before = before;
-    else this.#last = before;
-    item.before = undefined;
-    item.after = undefined;
+    const { previous, next } = item;
+    if (previous) previous.next = next;
+    else this.#first = next;
+    if (next) next.previous = previous;
+    else this.#last = previous;
+    item.previous = undefined;
+    item.next = undefined;
     item.queue = undefined;
   }
 }

@@ -72,8 +72,8 @@ function runInIterations(point: GridPoint): void {
 }
 
 export class WheelTimer implements Timer, Linked<WheelTimer> {
-  before: WheelTimer | undefined;
-  after: WheelTimer | undefined;
+  previous: WheelTimer | undefined;
+  next: WheelTimer | undefined;
   queue: GridPoint | undefined;
 
   constructor(

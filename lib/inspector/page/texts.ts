@@ -1,6 +1,9 @@
 import type { InspectedParty, InspectorState } from '../inspector-state.js';
 
-/** Characters that are invisible or change the direction of letters around them, and the backslash of escapes. */
+/**
+ * Characters that are invisible or change the direction of the letters around them, and the backslash, which begins
+ * their escapes.
+ */
 const ESCAPED_PATTERN = /\\|^ | $| (?= )|[^\P{Z} ]|\p{C}|\p{Default_Ignorable_Code_Point}/gu;
 const MAX_KEY_LENGTH = 80;
 

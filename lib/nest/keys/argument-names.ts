@@ -54,8 +54,8 @@ function getParameterName(text: string): string | undefined {
 }
 
 /**
- * Returns the source from the parameters on. An asynchronous method with default values, compiled for ES2015, has its
- * parameters on the generator in its body.
+ * An asynchronous method with default values, compiled for ES2015, has its parameters on the generator in its body.
+ * Returns the source from the parameters of this generator on, and any other source unchanged.
  */
 function skipToParameters(source: string): string {
   const awaiterCall = AWAITER_PATTERN.exec(source);

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { Inject } from '@nestjs/common';
 import { LockConfigurationError, type LeadOptions, type LockHandle } from '../../core/index.js';
-import { assertLegacyDecorator, type Declaration, isMethod, labelOf } from '../../decorators/declaration.js';
+import { assertLegacyDecorator, type Declaration, isMethod, getMethodLabel } from '../../decorators/declaration.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from '../inject-lock-service.decorator.js';
 import { parseTemplate } from '../keys/key-template.js';
 
@@ -41,7 +41,7 @@ export function Leads(keyOrOptions: string | LeadsOptions) {
       ...options
     } = typeof keyOrOptions === 'object' ? keyOrOptions : { key: keyOrOptions };
     const declaration = { target, name };
-    const label = labelOf(declaration);
+    const label = getMethodLabel(declaration);
     const method: unknown = descriptor?.value;
     if (typeof target === 'function' || !isMethod(method)) {
       throw new LockConfigurationError(`@Leads belongs on a method of instances, which ${label} is not`, 'method');

@@ -7,7 +7,7 @@ import {
   type LockHandle,
   type LockService,
 } from '../../core/index.js';
-import { isMethod, labelOf } from '../../decorators/declaration.js';
+import { isMethod, getMethodLabel } from '../../decorators/declaration.js';
 import { getLockServiceToken } from '../inject-lock-service.decorator.js';
 import { type LeadsMethod, getLeadsMethods } from './leads.decorator.js';
 import { makeModuleEndFirst } from '../lifecycle/hook-order.js';
@@ -78,7 +78,7 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
     const methods = isObject(prototype) ? getLeadsMethods(prototype) : [];
     for (const { declaration } of methods) {
       const createMethodError = (reason: string): Error =>
-        new LockConfigurationError(`@Leads ${labelOf(declaration)} ${reason}`, 'method');
+        new LockConfigurationError(`@Leads ${getMethodLabel(declaration)} ${reason}`, 'method');
       if (isTransient || !wrapper.isDependencyTreeStatic()) {
         throw createMethodError('needs a provider that exists once, and is neither transient nor made for a request');
       }

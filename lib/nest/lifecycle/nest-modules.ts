@@ -6,7 +6,7 @@ export function findModule(modules: ModulesContainer, moduleRef: ModuleRef): Nes
   return Array.from(modules.values()).find((module) => module.getProviderByKey(ModuleRef)?.instance === moduleRef);
 }
 
-/** Returns the module whose provider Nest injects for `token` into providers of `host`: `host` itself, or an import. */
+/** Returns the module whose provider Nest injects for `token` into providers of `host`: the nearest one by imports. */
 export function findProvidingModule(host: NestModule, token: Function | string): NestModule | undefined {
   return host.hasProvider(token) ? host : findExportingModule(host.imports, token, new Set());
 }

@@ -4,7 +4,7 @@ import type { KeyTemplate } from '../keys/key-template.js';
 import { getLockedMethods } from './locked-methods.js';
 import { isObject } from '../../decorators/is-object.js';
 
-/** Patterns of a plain and of an encoded character. Results of `encodeValue` in `locked-keys.ts` consist of both. */
+/** Patterns of a plain and of an encoded character. Results of `encodeValue` in `locked-keys.ts` have no others. */
 const PLAIN_CHAR_SOURCE = String.raw`[\p{L}\p{M}\p{N}.@-]`;
 const ENCODED_CHAR_SOURCE = '%[0-9A-F]{2}';
 

@@ -12,7 +12,7 @@ import {
   resolveOptions,
   type WantedKey,
 } from '../../core/index.js';
-import { type Declaration, labelOf, type Method } from '../../decorators/declaration.js';
+import { type Declaration, getMethodLabel, type Method } from '../../decorators/declaration.js';
 import { DEFAULT_BACKEND } from '../inject-lock-service.decorator.js';
 import type { KeyTemplate } from '../keys/key-template.js';
 import { type KeySource, LockedKeys } from '../keys/locked-keys.js';
@@ -62,7 +62,7 @@ export class LockedMethod {
     readonly serviceProperty: symbol,
   ) {
     const { backend = DEFAULT_BACKEND, onBusy = 'throw', outliveClient = false, ...acquireOptions } = options;
-    this.label = labelOf(declaration);
+    this.label = getMethodLabel(declaration);
     this.backend = backend;
     if (typeof onBusy !== 'function' && onBusy !== 'throw' && onBusy !== 'skip') {
       throw new LockConfigurationError(`onBusy of ${this.label} must be 'throw', 'skip' or a function`, 'onBusy');

@@ -1,6 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { LockConfigurationError, type WantedKey } from '../../core/index.js';
-import { assertLegacyDecorator, isMethod, labelOf } from '../../decorators/declaration.js';
+import { assertLegacyDecorator, isMethod, getMethodLabel } from '../../decorators/declaration.js';
 import { onLockedStep } from '../../decorators/locked-step.js';
 import { wrapMethod } from '../../decorators/wrapped-method.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from '../inject-lock-service.decorator.js';
@@ -44,7 +44,7 @@ export function Locked(key: KeySource, options: LockedOptions = {}): UncheckedDe
     assertLegacyDecorator('@Locked', name);
     const { backend = DEFAULT_BACKEND } = options;
     const declaration = { target, name };
-    const label = labelOf(declaration);
+    const label = getMethodLabel(declaration);
     const method: unknown = descriptor?.value;
     if (typeof target === 'function' || !descriptor || !isMethod(method)) {
       throw new LockConfigurationError(`@Locked belongs on a method of instances, which ${label} is not`, 'method');

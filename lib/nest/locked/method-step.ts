@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { isLockError, LockConfigurationError, type LockHandle } from '../../core/index.js';
-import { type Declaration, labelOf, type Method } from '../../decorators/declaration.js';
+import { type Declaration, getMethodLabel, type Method } from '../../decorators/declaration.js';
 import type { LockedStep } from '../../decorators/locked-step.js';
 import { LockedKeys } from '../keys/locked-keys.js';
 
@@ -54,7 +54,7 @@ export class MethodStep {
   }
 
   get #label(): string {
-    return `${this.step.decorator} ${labelOf(this.declaration)}`;
+    return `${this.step.decorator} ${getMethodLabel(this.declaration)}`;
   }
 
   #createSeveralKeysError(): LockConfigurationError {

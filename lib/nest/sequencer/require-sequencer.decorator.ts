@@ -10,7 +10,7 @@ import {
 } from '@nestjs/common';
 import { MetadataScanner } from '@nestjs/core';
 import { LockConfigurationError, type LockService } from '../../core/index.js';
-import { labelOf } from '../../decorators/declaration.js';
+import { getMethodLabel } from '../../decorators/declaration.js';
 import { getLockServiceToken } from '../inject-lock-service.decorator.js';
 import { isNonHttpHandler, isHttpHandler } from '../method-metadata.js';
 
@@ -88,12 +88,12 @@ function assertHttpOnly(target: object, method: string | symbol | undefined): vo
     const prototype: object = Reflect.get(target, 'prototype');
     const names = new MetadataScanner().getAllMethodNames(prototype);
     const nonHttpName = names.find((name) => isNonHttpHandler(Reflect.get(prototype, name)));
-    if (nonHttpName !== undefined) throw createHttpOnlyError(labelOf({ target: prototype, name: nonHttpName }));
+    if (nonHttpName !== undefined) throw createHttpOnlyError(getMethodLabel({ target: prototype, name: nonHttpName }));
     return;
   }
   const handler: unknown = Reflect.get(target, method);
   const isHttp = typeof handler === 'function' && isHttpHandler(handler);
-  if (!isHttp) throw createHttpOnlyError(labelOf({ target, name: method }));
+  if (!isHttp) throw createHttpOnlyError(getMethodLabel({ target, name: method }));
 }
 
 function createHttpOnlyError(handlerLabel: string): LockConfigurationError {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { LockBackendError, type LockService } from 'nestjs-distributed-lock/core';
-import { EtcdError, isFinal } from '../../../lib/backends/etcd/error.js';
+import { EtcdError, isFinalError } from '../../../lib/backends/etcd/error.js';
 import { failureOf, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { EtcdOperator } from './operator.js';
@@ -115,7 +115,7 @@ wantedOf(['etcd']).forEach(() => {
 
     it('may ask again with a new token when rights have changed twice meanwhile', () => {
       const error = new EtcdError('etcdserver: revision of auth store is old', 'INVALID_ARGUMENT');
-      expect([isFinal(error), error.failureKind]).toEqual([false, 'refuses']);
+      expect([isFinalError(error), error.failureKind]).toEqual([false, 'refuses']);
     });
 
     it('see and evict with the rights that locks need', async () => {

@@ -79,8 +79,8 @@ async function simulate({ tickMs, sessionTicks, phase, asks, cut }: Run) {
   }
   await clock.advance(0);
   session.end();
-  const heardAt = lastHeard(connection, tickMs / 2, phase);
-  return { trustedUntil, keptUntil: heardAt + connection.negotiatedTtlMs, grants };
+  const lastReplyAt = lastHeard(connection, tickMs / 2, phase);
+  return { trustedUntil, keptUntil: lastReplyAt + connection.negotiatedTtlMs, grants };
 }
 
 /**
@@ -102,7 +102,7 @@ class FakeConnection {
   readonly identity = { id: Buffer.alloc(8), password: Buffer.alloc(16) };
   /** Time at which the follower heard of the session; the leader has created the session. */
   readonly touches = [0];
-  heardAt = 0;
+  lastReplyAt = 0;
   cutAt = Infinity;
   onLeaderAnswer: (sentAt: number) => void = () => undefined;
 
@@ -115,7 +115,7 @@ class FakeConnection {
     const sentAt = this.clock.now();
     this.touches.push(sentAt);
     if (sentAt >= this.cutAt) return new Promise(() => undefined);
-    this.heardAt = sentAt;
+    this.lastReplyAt = sentAt;
     this.onLeaderAnswer(sentAt);
     return Promise.resolve();
   }

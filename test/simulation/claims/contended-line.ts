@@ -1,5 +1,5 @@
 import type * as Core from 'nestjs-distributed-lock/core';
-import { claimOfOwner, isExclusive, type Line } from 'nestjs-distributed-lock/core';
+import { parseClaim, isExclusive, type Line } from 'nestjs-distributed-lock/core';
 import { Random } from '../../support/random.js';
 import { ContendedStorage } from './contended-storage.js';
 
@@ -39,7 +39,7 @@ class Believers {
     if (this.#tokens.has(token)) this.wrong.push(`${owner} has the token of another one`);
     this.#tokens.add(token);
     this.#owners.add(owner);
-    const claims = [...this.#owners].map((one) => claimOfOwner(one));
+    const claims = [...this.#owners].map((one) => parseClaim(one));
     const taken = claims.reduce((sum, { permits }) => sum + permits, 0);
     const isShared = this.#owners.size > 1 && [...this.#owners].some((one) => isExclusive(one));
     if (isShared || taken > Math.max(...claims.map(({ limit }) => limit))) {

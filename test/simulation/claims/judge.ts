@@ -1,4 +1,4 @@
-import { claimOfOwner, isExclusive } from 'nestjs-distributed-lock/core';
+import { parseClaim, isExclusive } from 'nestjs-distributed-lock/core';
 import type { Holding, Moment, Schedule, Sight } from './moments.js';
 
 /** How far a placement may differ from the rule of the nodes. */
@@ -47,7 +47,7 @@ function unlike(
 }
 
 function tooMany({ holdings }: Sight): string | undefined {
-  const claims = holdings.map(({ owner }) => claimOfOwner(owner));
+  const claims = holdings.map(({ owner }) => parseClaim(owner));
   const taken = claims.reduce((sum, { permits }) => sum + permits, 0);
   const isOver = taken > Math.max(0, ...claims.map(({ limit }) => limit));
   const isShared = holdings.length > 1 && holdings.some(({ owner }) => isExclusive(owner));

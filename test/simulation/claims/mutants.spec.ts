@@ -21,7 +21,7 @@ const LINES = [
   ['', '~s'],
   ['~1-3', '~2-3'],
   ['', '~1-2'],
-].map((kinds) => kinds.map((kind) => core.claimOfOwner(`a${kind}`)));
+].map((kinds) => kinds.map((kind) => core.parseClaim(`a${kind}`)));
 
 function wrongLines(rule: NodesRule): readonly unknown[] {
   return LINES.flatMap((claims) => exploreNodes(rule, claims, { longest: 4, arrivals: 5 }).wrong);

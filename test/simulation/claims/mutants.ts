@@ -17,8 +17,8 @@ export const OF_THE_LINE: readonly Mutant[] = [
   {
     mistake: 'does not count those who wait',
     file: 'line/line.ts',
-    from: 'fits(claimOfOwner(owner), entriesAhead.map(claimOfEntry))',
-    to: 'fits(claimOfOwner(owner), entriesAhead.filter(({ token }) => token !== undefined).map(claimOfEntry))',
+    from: 'fits(parseClaim(owner), entriesAhead.map(claimOfEntry))',
+    to: 'fits(parseClaim(owner), entriesAhead.filter(({ token }) => token !== undefined).map(claimOfEntry))',
   },
   {
     mistake: 'renews all who have the key',

@@ -2,7 +2,7 @@ import type * as Core from 'nestjs-distributed-lock/core';
 import { type Claim, MAX_PERMITS, type Obstacle } from 'nestjs-distributed-lock/core';
 
 /** The core's rule for a line of nodes, or that of a mutant. */
-export type NodesRule = Pick<typeof Core, 'canAwaitGrant' | 'obstacleOf'>;
+export type NodesRule = Pick<typeof Core, 'canAwaitGrant' | 'findObstacle'>;
 
 export interface NodesBounds {
   readonly longest: number;
@@ -70,7 +70,7 @@ function woken(line: Line, isEvent: (watches: NonNullable<Node['watches']>) => b
 }
 
 function looked(rule: NodesRule, line: Line, at: number, { claim, id }: Node): Line {
-  const obstacle = rule.obstacleOf(claim, claimsBefore(line, at));
+  const obstacle = rule.findObstacle(claim, claimsBefore(line, at));
   const owesWord = line.slice(at + 1).some((behind) => rule.canAwaitGrant(behind.claim, claim));
   if (!obstacle) return line.with(at, { claim, id, state: owesWord ? 'inside' : 'told' });
   const { until } = obstacle;

@@ -1,4 +1,4 @@
-import { claimOfOwner, isHolderByIndex } from 'nestjs-distributed-lock/core';
+import { parseClaim, isHolderByIndex } from 'nestjs-distributed-lock/core';
 import type { Holding, Step } from './moments.js';
 
 interface Node {
@@ -11,7 +11,7 @@ export class NodesPlacement {
   #line: readonly Node[] = [];
 
   get holdings(): readonly Holding[] {
-    const holds = isHolderByIndex(this.#line.map(({ owner }) => claimOfOwner(owner)));
+    const holds = isHolderByIndex(this.#line.map(({ owner }) => parseClaim(owner)));
     return this.#line.filter((_, i) => holds[i]);
   }
 

@@ -241,7 +241,7 @@ export class EtcdClient {
   }
 }
 
-/** Returns whether a member refused because it knows no leader, and not because its leader is slow. */
+/** Returns whether a member refused for want of a leader. A member that is merely slow says `request timed out`. */
 function isWithoutLeader({ code, message }: EtcdError): boolean {
   return code === 'UNAVAILABLE' && !message.endsWith('request timed out');
 }

@@ -28,7 +28,7 @@ const MAX_GRPC_TIMEOUT_MS = 99_999_999;
 export class GrpcConnection {
   readonly #session: ClientHttp2Session;
   /** Time of the last data from the server; -Infinity before the first. */
-  #heardAt = -Infinity;
+  #lastDataAt = -Infinity;
   #pingedAt = -Infinity;
   #isPinging = false;
   #isClosedByServer = false;
@@ -89,7 +89,7 @@ export class GrpcConnection {
 
   openStream(method: string, headers: Metadata, listener: StreamListener): ClientHttp2Stream {
     return openStream(this.#session, method, headers, {
-      onActivity: () => (this.#heardAt = systemClock.now()),
+      onActivity: () => (this.#lastDataAt = systemClock.now()),
       onMessage: (message) => listener.onMessage(message),
       onEnd: (error) => listener.onEnd(error && this.#toLossError(error)),
     });
@@ -114,7 +114,7 @@ export class GrpcConnection {
     const startedAt = systemClock.now();
     const checkTime = (): void => {
       const now = systemClock.now();
-      const [ageMs, silenceMs] = [now - startedAt, now - Math.max(startedAt, this.#heardAt)];
+      const [ageMs, silenceMs] = [now - startedAt, now - Math.max(startedAt, this.#lastDataAt)];
       const leftMs = Math.min(this.maxSilenceMs - silenceMs, maxMs - ageMs);
       if (leftMs > 0) {
         timer = scheduleReplyTimeout(systemClock, leftMs, checkTime);
@@ -131,14 +131,14 @@ export class GrpcConnection {
   /** Detects, long before the request times out, that a network has silently dropped the idle connection. */
   #pingIdleConnection(): void {
     const now = systemClock.now();
-    if (this.#isPinging || this.#session.connecting || now - this.#heardAt < MIN_SILENCE_BEFORE_PING_MS) return;
-    if (this.#pingedAt > this.#heardAt && now - this.#pingedAt < MIN_PING_INTERVAL_MS) return;
+    if (this.#isPinging || this.#session.connecting || now - this.#lastDataAt < MIN_SILENCE_BEFORE_PING_MS) return;
+    if (this.#pingedAt > this.#lastDataAt && now - this.#pingedAt < MIN_PING_INTERVAL_MS) return;
     this.#isPinging = true;
     this.#pingedAt = now;
     const maxPingMs = Math.min(this.maxSilenceMs, Math.max(this.maxSilenceMs / 2, MIN_PING_TIMEOUT_MS));
     const replyTimer = scheduleReplyTimeout(systemClock, maxPingMs, () => {
       this.#isPinging = false;
-      if (this.#heardAt >= now) return;
+      if (this.#lastDataAt >= now) return;
       this.end(new Error(`no answer to a ping within ${Math.round(maxPingMs)} ms on a connection that worked before`));
     });
     this.#session.ping(() => {
@@ -151,6 +151,6 @@ export class GrpcConnection {
   #toLossError(error: Error): Error {
     if (error instanceof EtcdError || error instanceof NotGrpcError || error instanceof NotProcessedError) return error;
     const { message } = this.#endReason ?? error;
-    return this.#heardAt === -Infinity ? new Error(message) : new StaleConnectionError(message);
+    return this.#lastDataAt === -Infinity ? new Error(message) : new StaleConnectionError(message);
   }
 }

@@ -24,7 +24,7 @@ export class MemcachedConnection {
   #unsentRequests: (() => string)[] = [];
   #lostError: MemcachedError | undefined;
   /** Time at which the server last sent something, or accepted the connection. */
-  heardAt = systemClock.now();
+  lastReceivedAt = systemClock.now();
 
   private constructor(
     private readonly socket: Socket,
@@ -100,7 +100,7 @@ export class MemcachedConnection {
 
   #onData(chunk: Buffer): void {
     if (this.#lostError) return;
-    this.heardAt = systemClock.now();
+    this.lastReceivedAt = systemClock.now();
     try {
       this.#pipeline.receive(chunk);
     } catch (error) {

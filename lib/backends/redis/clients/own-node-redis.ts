@@ -90,7 +90,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     while (!this.#isEnded) {
       this.#status = 'connecting';
       this.emit('connecting');
-      await this.#connectUntilEnd().then(this.#reportError, this.#reportError);
+      await this.#connectAndAwaitEnd().then(this.#reportError, this.#reportError);
       this.#client = undefined;
       this.#channels.clear();
       if (this.#isEnded) break;
@@ -108,7 +108,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
   }
 
   /** Resolves when the connection has ended: to its error, or to `undefined` for none. */
-  async #connectUntilEnd(): Promise<unknown> {
+  async #connectAndAwaitEnd(): Promise<unknown> {
     const abortController = this.#abortController;
     const client = await this.#makeClient(abortController.signal, this.#reportError);
     this.#endConnection = () => endNodeRedis(client, abortController);

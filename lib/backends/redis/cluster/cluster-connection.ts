@@ -30,8 +30,8 @@ export class ClusterConnection implements RedisServers {
     this.nodes.trackKeys(onChange);
   }
 
-  get canTrackKeys(): boolean {
-    return this.nodes.canTrackKeys;
+  get shouldTrackMoreKeys(): boolean {
+    return this.nodes.shouldTrackMoreKeys;
   }
 
   async loadShards(): Promise<readonly RedisServers[]> {

@@ -57,8 +57,8 @@ export class ClusterNodes {
     for (const connection of this.#connections.values()) connection.trackKeys(onChange);
   }
 
-  get canTrackKeys(): boolean {
-    return [...this.#connections.values()].some((connection) => connection.canTrackKeys);
+  get shouldTrackMoreKeys(): boolean {
+    return [...this.#connections.values()].some((connection) => connection.shouldTrackMoreKeys);
   }
 
   /** @throws when no node answers */

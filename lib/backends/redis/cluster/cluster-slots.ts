@@ -28,7 +28,7 @@ export class SlotMap {
   }
 }
 
-/** Returns `host:port`. If a node does not know its own host, the host of `replierAddress` stands in for it. */
+/** Returns `host:port`. Replaces a missing host by that of `replierAddress`: a node may not know its own host. */
 export function resolveAddress(host: unknown, port: unknown, replierAddress: string): string {
   const isKnown = typeof host === 'string' && host !== '' && host !== '?';
   return `${isKnown ? host : splitAddress(replierAddress).host}:${String(port)}`;

@@ -16,7 +16,7 @@ export interface PendingRequestListener {
    * error of a former master. The client may reconnect when it sees that error: one such request at a time is enough.
    */
   tryReserveResend(): boolean;
-  /** Sends a request again. Called only when the server did not carry out the first command of the request. */
+  /** Sends a request again. Called only when the server carried out none of the commands, except perhaps ASKING. */
   resend(pending: PendingRequest, mode: SendMode): void;
 }
 

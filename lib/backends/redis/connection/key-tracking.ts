@@ -149,7 +149,7 @@ export class KeyTracking implements ServiceTracking {
       .then(onSuccess, (error: unknown) => listenerId === this.#listenerId && this.#onTrackingError(error));
   }
 
-  /** Ends the tracking after an error reply, or when the application tracks keys. After other errors it is retried. */
+  /** Ends the tracking after an error reply, or when the application tracks keys. Otherwise the next commands retry. */
   #onTrackingError(error: unknown): void {
     if (isErrorReply(error) || error instanceof TrackedByApplicationError) this.#onRefusal(error);
     else {

@@ -1,11 +1,11 @@
 import { type Clock, NotSentError, ReplyTimeouts, type ReportedHealth, systemClock } from '../../../core/index.js';
-import type { ClientKeeper } from './client-keeper.js';
+import type { ClientLifecycle } from './client-lifecycle.js';
 import { ClientState, type ClientStateListener } from './client-state.js';
 import { CommandBatch, PendingRequest, type PendingRequestListener, type SendMode } from './command-batch.js';
-import { GivenClientKeeper } from './given-client-keeper.js';
+import { GivenClientLifecycle } from './given-client-lifecycle.js';
 import { KeyRouting } from './key-routing.js';
 import { KeyTracking } from './key-tracking.js';
-import { OwnClientKeeper } from './own-client-keeper.js';
+import { OwnClientLifecycle } from './own-client-lifecycle.js';
 import type { ClientSource, RedisClient, RedisCommand } from './redis-client.js';
 import type { RedisRequest, RedisServers } from './redis-servers.js';
 import { RequestsUnderWay } from './requests-under-way.js';
@@ -37,7 +37,7 @@ interface RoutingOptions {
  */
 export class RedisConnection implements RedisServers {
   readonly #source: ClientSource;
-  readonly #keeper: ClientKeeper;
+  readonly #lifecycle: ClientLifecycle;
   readonly #clientState: ClientState;
   readonly #replyTimeouts: ReplyTimeouts;
   readonly #waitingRequests = new WaitingRequests();
@@ -64,10 +64,10 @@ export class RedisConnection implements RedisServers {
     this.tracking = new KeyTracking(this.#clientState.health, givenClient !== undefined);
     this.#routing = new KeyRouting(this.#clientState.health, prefix, slotOfKey);
     if (givenClient) {
-      const keeper = new GivenClientKeeper(givenClient, this.#clientState, timeoutMs, clock);
-      this.#keeper = keeper;
-      keeper.addListeners();
-    } else this.#keeper = new OwnClientKeeper(source, this.#clientState, timeoutMs, clock);
+      const lifecycle = new GivenClientLifecycle(givenClient, this.#clientState, timeoutMs, clock);
+      this.#lifecycle = lifecycle;
+      lifecycle.addListeners();
+    } else this.#lifecycle = new OwnClientLifecycle(source, this.#clientState, timeoutMs, clock);
   }
 
   get health(): ReportedHealth {
@@ -102,7 +102,7 @@ export class RedisConnection implements RedisServers {
   }
 
   /** Whether more keys may be tracked. Tracking needs an early renewal, which would delay acquisitions in a burst. */
-  get canTrackKeys(): boolean {
+  get shouldTrackMoreKeys(): boolean {
     return this.tracking.isPossible && this.#waitingRequests.count < MAX_WAITING_REQUESTS_TO_TRACK;
   }
 
@@ -111,11 +111,11 @@ export class RedisConnection implements RedisServers {
   }
 
   startConnecting(): Promise<void> {
-    return this.#keeper.startConnecting();
+    return this.#lifecycle.startConnecting();
   }
 
   close(): Promise<void> {
-    return this.#keeper.close();
+    return this.#lifecycle.close();
   }
 
   readonly #clientStateListener: ClientStateListener = {
@@ -130,7 +130,7 @@ export class RedisConnection implements RedisServers {
     },
     onFirstSuccess: () => {
       const sendCommand = (...command: RedisCommand): Promise<unknown> => this.sendCommand(...command);
-      this.#keeper.onFirstReply?.(sendCommand);
+      this.#lifecycle.onFirstReply?.(sendCommand);
       void reportServerAdvice(sendCommand, this.health);
     },
   };
@@ -183,12 +183,12 @@ export class RedisConnection implements RedisServers {
     this.#isSendScheduled = false;
     if (this.#waitingRequests.count === 0 || this.#requestsUnderWay.hasUnconfirmed) return;
     if (this.#clientState.isUsable && this.#requestsUnderWay.isEmpty) {
-      if (this.clock.now() - this.#silentSince > MAX_IDLE_MS) this.#keeper.testIdleClient();
+      if (this.clock.now() - this.#silentSince > MAX_IDLE_MS) this.#lifecycle.testIdleClient();
       this.#resetSilence();
     }
-    const { client } = this.#keeper;
+    const { client } = this.#lifecycle;
     if (!client || !this.#clientState.isUsable) {
-      const error = this.#keeper.ensureConnecting();
+      const error = this.#lifecycle.ensureConnecting();
       if (error) this.#failWaiting(error);
       return;
     }
@@ -211,7 +211,7 @@ export class RedisConnection implements RedisServers {
 
   #resetSilence(): void {
     this.#silentSince = this.clock.now();
-    this.#bytesReadAtSilenceStart = this.#keeper.client?.stream?.bytesRead;
+    this.#bytesReadAtSilenceStart = this.#lifecycle.client?.stream?.bytesRead;
   }
 
   #waitDeadlineOf({ enqueuedAt }: PendingRequest): number {
@@ -231,18 +231,18 @@ export class RedisConnection implements RedisServers {
     const now = this.clock.now();
     if (!this.#requestsUnderWay.isEmpty && this.#silentSince + this.timeoutMs <= now) {
       // New bytes are a sign of life: a part of a long reply, or a reply to another user of the application's client.
-      if (this.#keeper.client?.stream?.bytesRead !== this.#bytesReadAtSilenceStart) this.#resetSilence();
+      if (this.#lifecycle.client?.stream?.bytesRead !== this.#bytesReadAtSilenceStart) this.#resetSilence();
       else this.#onSilence();
     }
     if (this.#clientState.isUsable || this.#nextDeadline() > now) return;
-    const error = this.#keeper.createNoAnswerError();
+    const error = this.#lifecycle.createNoAnswerError();
     this.#failWaiting(new NotSentError(error.message), now);
-    this.#keeper.onConnectTimeout(error);
+    this.#lifecycle.onConnectTimeout(error);
   };
 
   #onSilence(): void {
-    const error = this.#keeper.createNoAnswerError();
+    const error = this.#lifecycle.createNoAnswerError();
     this.#requestsUnderWay.failAll(error);
-    this.#keeper.onSilence(error);
+    this.#lifecycle.onSilence(error);
   }
 }

@@ -34,7 +34,7 @@ export interface RedisServers {
   send<T>(leaseKey: string, request: RedisRequest<T>): Promise<T>;
   /** @param onChange called with the name of a changed key that was renewed; `undefined` stands for any key */
   trackKeys(onChange: (name: string | undefined) => void): void;
-  readonly canTrackKeys: boolean;
+  readonly shouldTrackMoreKeys: boolean;
   loadShards(): Promise<readonly Pick<RedisServers, 'send'>[]>;
   close(): Promise<void>;
 }

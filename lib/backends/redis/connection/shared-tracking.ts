@@ -7,7 +7,7 @@ import type { RedisClient } from './redis-client.js';
 export interface ServiceTracking {
   /** @param name name of a key that has changed; `undefined` for any key */
   onChange(name: string | undefined): void;
-  /** Has the service name its own listener to the server with its next command. The former receiver has stopped. */
+  /** Makes the next command tell the server this service's listener, because the receiving service has stopped. */
   announceWithNextCommand(): void;
 }
 

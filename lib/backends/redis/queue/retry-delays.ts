@@ -8,7 +8,7 @@ const POLL_MS = 100;
  * `MAX_WAITER_SILENCE_MS`, after which the queue skips a waiter.
  */
 const QUEUED_RETRY_MS = 3_500;
-/** Waiters that are answered within this time get the same delay: one command then carries their next calls. */
+/** Waiters that are answered within this time get the same maximum pause: one command then carries their next calls. */
 const SAME_DELAY_MS = 5;
 /** Delay for each index in the queue, so that the waiters do not all retry at the end of a lease. */
 const DELAY_PER_INDEX_MS = 25;

@@ -30,8 +30,8 @@ export interface ConnectionSettings {
 }
 
 /**
- * A connection for the locks alone. On a connection of the application, a rollback could undo a lock. Callers who wait
- * for locks may also use up the application's pool.
+ * A connection for the locks alone. On a connection of the application, a rollback could undo a lock, and callers who
+ * wait for locks could use up the application's pool.
  */
 export class OwnConnection {
   readonly #sockets = new Sockets(() => this.#onSocketClosed());
@@ -106,7 +106,7 @@ export class OwnConnection {
   }
 
   #isBusy(error: unknown): boolean {
-    return hasErrorCode(error, this.settings.database.dialect.busyCodes);
+    return hasErrorCode(error, this.settings.database.dialect.busyCodePattern);
   }
 
   async close(): Promise<void> {

@@ -105,7 +105,10 @@ export class OwnConnections {
     return this.#connections.size > 0;
   }
 
-  /** Returns the connection that was used last. Closes all idle ones if that one was idle for too long. */
+  /**
+   * Returns the connection that was used last. Closes all idle ones if that one was idle for too long, because the
+   * others were idle for longer.
+   */
   #takeIdle(): OwnConnection | undefined {
     const connection = this.#idleConnections.pop();
     if (!connection || connection.idleMs < MAX_IDLE_MS) return connection;

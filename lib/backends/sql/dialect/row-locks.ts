@@ -22,13 +22,13 @@ export interface RowLocks {
   /** The query returns `token` as text, and `is_read_only`. Its parameter is the value of the key's column. */
   selectTokenSql(table: string): string;
   /**
-   * Inserts the key's row where it is missing. Resolves to false, or fails with an error of `heldCodes`, when another
-   * process is inserting it.
+   * Inserts the key's row where it is missing. When another process is inserting it, resolves to false, or fails with a
+   * code of `heldCodePattern`.
    */
   createRow(query: Query, table: string, key: string): Promise<boolean>;
   /**
    * Locks the row at once or not at all. Resolves to the columns of `selectTokenSql`, or to no row where the row is
-   * missing. When somebody else has the row, resolves to `is_held`, or fails with an error of `heldCodes`.
+   * missing. When somebody else has the row, resolves to `is_held`, or fails with a code of `heldCodePattern`.
    */
   tryLockRow(query: Query, table: string, key: string): ReturnType<Query>;
   /** Locks the row as `tryLockRow` does, after a wait in the database's own queue that `setLimits` has limited. */
@@ -55,13 +55,13 @@ export interface RowLocks {
   prepareIsHeldBy?(query: Query): Promise<void>;
   isHeldBy(query: Query, table: string, ownedKey: OwnedKey): Promise<boolean>;
   /** Codes for a statement that failed because another transaction has the row. */
-  readonly heldCodes: RegExp;
+  readonly heldCodePattern: RegExp;
   /** Codes for a transaction that the database has rolled back in favour of another one, and that may be repeated. */
-  readonly busyCodes: RegExp;
+  readonly busyCodePattern: RegExp;
   /** Codes for a statement with which the whole transaction was rolled back: the row is free. */
-  readonly rolledBackCodes?: RegExp;
+  readonly rolledBackCodePattern?: RegExp;
   /** Codes for a statement with which some servers, by a setting, roll the whole transaction back. */
-  readonly mayRollBackCodes?: RegExp;
+  readonly mayRollBackCodePattern?: RegExp;
   /** Codes for an open transaction that accepts nothing but its end. */
-  readonly abortedCodes?: RegExp;
+  readonly abortedCodePattern?: RegExp;
 }

@@ -12,6 +12,7 @@ export interface ColumnType {
 }
 
 export interface SqlDialect {
+  /** Maximum for one `OwnConnections`. The pool of row locks and the listening connection are not counted. */
   readonly maxConnections: number;
   readonly hasSchemas: boolean;
   /**
@@ -50,9 +51,9 @@ export interface SqlDialect {
   runStatementSafely?(client: unknown, sql: string, values: readonly unknown[]): Awaited<ReturnType<Query>>;
   runPrepared?(client: unknown, sql: string, values: readonly unknown[]): ReturnType<Query>;
   /** Codes for a statement that the database was too busy for. The statement did nothing and may be repeated. */
-  readonly busyCodes: RegExp;
+  readonly busyCodePattern: RegExp;
   /** Codes for a table that is missing, has other columns, or may not be used by this user. */
-  readonly tableErrorCodes: RegExp;
+  readonly tableErrorCodePattern: RegExp;
   leases(columns: LeaseColumns): LeaseStatements;
   claims(table: string): ClaimStatements;
   readonly existingTable: ExistingTableTypes;

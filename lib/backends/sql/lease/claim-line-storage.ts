@@ -42,7 +42,7 @@ export class ClaimLineStorage implements LineStorage<ClaimReading> {
       owner: isEmpty ? null : CLAIMS_OWNER,
       metadata: isEmpty ? null : packLine(line),
       token: token ?? row?.token ?? nowUs,
-      // The row expires with its last entry. A newcomer could take an expired row while an entry still counts.
+      // The row expires with its last entry. If it expired before, a newcomer could take it while an entry counts.
       untilMs: Math.max(Number(nowUs / 1_000n), ...line.map(({ until }) => until)),
       ownersToNotify: ready,
     });

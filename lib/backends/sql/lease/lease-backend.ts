@@ -40,8 +40,8 @@ export interface LeaseBackendOptions extends CommonOptions, Pick<PollingOptions,
 }
 
 /**
- * Creates a backend whose leases end by the wall clock of the server that answers. A lease ends early after a failover
- * to a server whose clock is ahead. Leases may be lost after a failover to a replica that lacks the latest
+ * Returns a factory of backends whose leases end by the wall clock of the server that answers. A lease ends early after
+ * a failover to a server whose clock is ahead. Leases may be lost after a failover to a replica that lacks the latest
  * writes, and only the fencing token protects then.
  * @throws LockConfigurationError
  */

@@ -108,8 +108,8 @@ export const mysqlDialect: SqlDialect = {
   },
 
   fence: mysqlFence,
-  busyCodes: /^ER_(LOCK_DEADLOCK|LOCK_WAIT_TIMEOUT|CHECKREAD)$/u,
-  tableErrorCodes: /^ER_(NO_SUCH_TABLE|BAD_FIELD_ERROR|TABLEACCESS_DENIED_ERROR|COLUMNACCESS_DENIED_ERROR)$/u,
+  busyCodePattern: /^ER_(LOCK_DEADLOCK|LOCK_WAIT_TIMEOUT|CHECKREAD)$/u,
+  tableErrorCodePattern: /^ER_(NO_SUCH_TABLE|BAD_FIELD_ERROR|TABLEACCESS_DENIED_ERROR|COLUMNACCESS_DENIED_ERROR)$/u,
   leases: mysqlLeases,
   claims: mysqlClaims,
 

@@ -16,7 +16,7 @@ export const mysqlFence: FenceStatements = {
     return (sql, parameters) => query(`set statement ${SNAPSHOT_SETTING} = 0 for ${sql}`, parameters);
   },
 
-  /** One statement takes the row's lock at once. After an update that found no row, two inserts would deadlock. */
+  /** One statement takes the row's lock at once. With an update and then an insert, two newcomers would deadlock. */
   async raise(query, table, resource, token) {
     await query(
       `insert into ${table} (resource, token) values (?, cast(? as signed))

@@ -93,7 +93,7 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
 
     /**
      * Deletes a row of an existing table only if the clock has passed its token: the next token, a time, could
-     * otherwise be the same.
+     * otherwise be the same or a lower one.
      */
     async release(query, { key, owner }) {
       const values = [toKeyValue(key), toBytes(owner)];

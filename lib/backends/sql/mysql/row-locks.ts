@@ -81,11 +81,11 @@ export const mysqlRowLocks: RowLocks = {
     return rows.length === 1;
   },
 
-  heldCodes: /^ER_LOCK_(WAIT_TIMEOUT|NOWAIT)$/u,
-  busyCodes: ROLLED_BACK_CODE_PATTERN,
-  rolledBackCodes: ROLLED_BACK_CODE_PATTERN,
+  heldCodePattern: /^ER_LOCK_(WAIT_TIMEOUT|NOWAIT)$/u,
+  busyCodePattern: ROLLED_BACK_CODE_PATTERN,
+  rolledBackCodePattern: ROLLED_BACK_CODE_PATTERN,
   // Depends on the setting innodb_rollback_on_timeout.
-  mayRollBackCodes: /^ER_LOCK_WAIT_TIMEOUT$/u,
+  mayRollBackCodePattern: /^ER_LOCK_WAIT_TIMEOUT$/u,
 };
 
 async function prepareCommit(query: Query, table: string, { key, fencingToken }: KeyAndToken): Promise<boolean> {

@@ -86,9 +86,9 @@ export const postgresDialect: SqlDialect = {
 
   fence: postgresFence,
   // serialization_failure, deadlock_detected, lock_not_available
-  busyCodes: /^(40001|40P01|55P03)$/u,
+  busyCodePattern: /^(40001|40P01|55P03)$/u,
   // undefined_table, undefined_column, insufficient_privilege, invalid_schema_name
-  tableErrorCodes: /^(42P01|42703|42501|3F000)$/u,
+  tableErrorCodePattern: /^(42P01|42703|42501|3F000)$/u,
   leases: postgresLeases,
   claims: postgresClaims,
 

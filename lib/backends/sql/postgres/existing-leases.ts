@@ -85,7 +85,7 @@ export function createStatementsOnExistingTable(
       );
     },
 
-    /** Deletes the row only if the clock has passed its token: the next token, a time, could otherwise be the same. */
+    /** Deletes the row only if the clock has passed its token: the next one, a time, could otherwise be no greater. */
     async release(query, { key, owner }) {
       const freedRows = await query(
         `with clock as materialized (select ${NOW_MICROSECONDS_SQL} as us),

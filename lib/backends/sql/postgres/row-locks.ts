@@ -27,7 +27,7 @@ export const postgresRowLocks: RowLocks = {
 
   /**
    * Inserts only under an advisory lock: a conflict with another process that inserts the row would be an error. The
-   * `lock_timeout` is the shortest that PostgreSQL has: 0 would mean no limit.
+   * `lock_timeout` is the shortest that PostgreSQL has, a millisecond: 0 would mean no limit.
    */
   async createRow(query, table, key) {
     await query('set local lock_timeout = 1', []);
@@ -86,11 +86,11 @@ export const postgresRowLocks: RowLocks = {
   },
 
   // lock_not_available
-  heldCodes: /^55P03$/u,
+  heldCodePattern: /^55P03$/u,
   // serialization_failure, deadlock_detected
-  busyCodes: /^(40001|40P01)$/u,
+  busyCodePattern: /^(40001|40P01)$/u,
   // in_failed_sql_transaction
-  abortedCodes: /^25P02$/u,
+  abortedCodePattern: /^25P02$/u,
 };
 
 /** Setting that passes the key to a `do` block, which can have no parameters. */

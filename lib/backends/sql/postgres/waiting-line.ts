@@ -18,7 +18,7 @@ const MAX_WAITER_SILENCE_MS = 5_000;
 /** A waiter that was recorded within this time is not recorded again. */
 const MIN_RECORD_INTERVAL_MS = 1_000;
 
-/** Returns an entry of `waiting`: the current time in 13 digits of milliseconds, then `|` and the owner who waits. */
+/** Returns SQL of an entry of `waiting`: when the owner was last seen, in 13 digits of milliseconds, `|`, the owner. */
 const entrySql = (owner: string): string => `${NOW_MILLISECONDS_SQL}::text || '|' || ${owner}`;
 export const ownerOfEntrySql = (entry: string): string => `substr(${entry}, 15)`;
 const ENTRY_OWNER_SQL = ownerOfEntrySql('entry');

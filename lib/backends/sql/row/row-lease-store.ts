@@ -110,7 +110,7 @@ export class RowLeaseStore implements LeaseStore {
     return undefined;
   }
 
-  /** Repeats an attempt that failed with one of `busyCodes`. The core itself repeats attempts of owners who wait. */
+  /** Repeats an attempt that failed with a code of `busyCodePattern`. The core repeats attempts of owners who wait. */
   async #retryWhileBusy(owner: string, attempt: () => Promise<LeaseAttempt>): Promise<LeaseAttempt> {
     const { locks, requestTimeoutMs } = this.target;
     const retryDeadline = Deadline.after(this.#waiters.has(owner) ? 0 : requestTimeoutMs);
@@ -119,7 +119,7 @@ export class RowLeaseStore implements LeaseStore {
         return await attempt();
       } catch (error) {
         if (isRefusedValueError(error)) throw createRefusedValueError(error);
-        if (retryDeadline.passed || !hasErrorCode(error, locks.busyCodes)) throw error;
+        if (retryDeadline.passed || !hasErrorCode(error, locks.busyCodePattern)) throw error;
       }
       await pause(systemClock, randomInt(MAX_RETRY_PAUSE_MS));
     }

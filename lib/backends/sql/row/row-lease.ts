@@ -34,8 +34,8 @@ export class RowLease implements GrantedLease {
     this.#joinedRevocation = new JoinedSignal([connection.endSignal, this.#revokeController.signal]);
     connection.onStatementFailure = (error) => {
       const cause = toErrorWithoutStatement(error);
-      if (hasErrorCode(cause, target.locks.rolledBackCodes)) this.#delayStatementsUntilChecked(async () => false);
-      else if (hasErrorCode(cause, target.locks.mayRollBackCodes))
+      if (hasErrorCode(cause, target.locks.rolledBackCodePattern)) this.#delayStatementsUntilChecked(async () => false);
+      else if (hasErrorCode(cause, target.locks.mayRollBackCodePattern))
         this.#delayStatementsUntilChecked(() => this.#stillHasRow());
     };
   }
@@ -116,7 +116,7 @@ export class RowLease implements GrantedLease {
       );
     } catch (error) {
       const cause = toErrorWithoutStatement(error);
-      if (hasErrorCode(cause, target.locks.abortedCodes)) return true;
+      if (hasErrorCode(cause, target.locks.abortedCodePattern)) return true;
       if (!isConnectionGone(cause)) throw cause;
       // The driver may report the end of the connection before the socket does.
       this.transaction.connection.destroy();
@@ -137,7 +137,7 @@ export class RowLease implements GrantedLease {
     connection.statementGate.catch(() => undefined);
   }
 
-  /** Resolves to whether the row shows this lease's token. After the transaction's end, it shows another one. */
+  /** Resolves to whether the row shows this lease's token. After a rollback, it shows another one. */
   async #hasOwnToken(query: Query): Promise<boolean> {
     const { locks, table, key } = this.transaction.target;
     const [row] = await query(locks.selectTokenSql(table), [locks.keyRow.toColumnValue(key)]);

@@ -67,7 +67,10 @@ export class RowPool {
       throw poolExhaustedError;
   }
 
-  /** Returns the connection that was used last. Closes all idle ones if that one was idle for too long. */
+  /**
+   * Returns the connection that was used last. Closes all idle ones if that one was idle for too long, because the
+   * others were idle for longer.
+   */
   #takeIdle(): RowConnection | undefined {
     const lastUsedEntry = this.#idleConnections.pop();
     if (!lastUsedEntry || systemClock.now() - lastUsedEntry.idleSince < MAX_IDLE_MS) return lastUsedEntry?.connection;

@@ -77,7 +77,7 @@ export class RowTransaction {
     } catch (error) {
       const cause = toErrorWithoutStatement(error);
       await this.#endTransaction(cause);
-      if (!hasErrorCode(cause, locks.heldCodes)) throw cause;
+      if (!hasErrorCode(cause, locks.heldCodePattern)) throw cause;
     }
     await unansweredSessions.assertNoSessionWorking(key);
     return 'held';

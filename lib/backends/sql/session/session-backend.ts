@@ -15,9 +15,9 @@ export interface SessionBackendOptions extends CommonOptions, Pick<PollingOption
 }
 
 /**
- * Creates a backend whose locks belong to a session. The server ends a session that sends nothing for `sessionTtlMs`. A
- * holder that is frozen or cut off stops trusting its locks before that. Only an administrator who kills the session
- * can let the next holder in before the former one is told: hence `best-effort`.
+ * Returns a factory of backends whose locks belong to a session. The server ends a session that sends nothing for
+ * `sessionTtlMs`. A holder that is frozen or cut off stops trusting its locks before that. Only an administrator who
+ * kills the session can let the next holder in before the former one is told: hence `best-effort`.
  * @throws LockConfigurationError. Where a pooler answers instead of the database, the first `acquire` rejects with one
  */
 export function createSessionBackend(database: SqlDatabase, options: SessionBackendOptions = {}): BackendFactory {

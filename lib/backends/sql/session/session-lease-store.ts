@@ -21,7 +21,7 @@ import { lockKey } from './lock-key.js';
 import type { LockSession, SessionSettings } from './lock-session.js';
 import { UnansweredGrants } from './unanswered-grants.js';
 
-/** Reservation for the one owner in this process. The server would refuse no other, because all share one session. */
+/** Reservation of a key for one owner of this process. The server would grant the shared session the key again. */
 interface KeyReservation {
   readonly owner: string;
   readonly metadata: HolderMetadata;

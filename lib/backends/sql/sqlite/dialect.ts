@@ -47,8 +47,8 @@ export const sqliteDialect: SqlDialect = {
 
   fence: sqliteFence,
   runStatementSafely: runInWriteTransaction,
-  busyCodes: /^SQLITE_(BUSY|LOCKED)/u,
-  tableErrorCodes: /^SQLITE_ERROR$/u,
+  busyCodePattern: /^SQLITE_(BUSY|LOCKED)/u,
+  tableErrorCodePattern: /^SQLITE_ERROR$/u,
   leases: sqliteLeases,
   claims: sqliteClaims,
 

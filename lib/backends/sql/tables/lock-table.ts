@@ -99,7 +99,7 @@ export async function assertWritable(
   createError: (reason: string) => LockConfigurationError,
 ): Promise<void> {
   const failure = await catchFailure(query(noOpUpdateSql, []));
-  if (failure) throw hasErrorCode(failure, dialect.tableErrorCodes) ? createError(failure.message) : failure;
+  if (failure) throw hasErrorCode(failure, dialect.tableErrorCodePattern) ? createError(failure.message) : failure;
   await dialect.assertPrimary?.(query);
 }
 
@@ -114,7 +114,7 @@ async function checkColumns(
   const expectedColumns = getColumns(dialect, kind);
   const names = expectedColumns.map(({ name }) => name).join(', ');
   const selectFailure = await catchFailure(query(`select ${names} from ${table} where 1 = 0`, []));
-  if (selectFailure && hasErrorCode(selectFailure, dialect.tableErrorCodes))
+  if (selectFailure && hasErrorCode(selectFailure, dialect.tableErrorCodePattern))
     throw createUnusableTableError(tableContext, table, kind, (creationFailure ?? selectFailure).message);
   if (selectFailure) throw selectFailure;
   const engine = await dialect.findUnfitEngine?.(query, table);

@@ -8,7 +8,7 @@ export interface FenceOptions {
   tableName?: string;
 }
 
-/** Source of the warnings of all calls of `fence`: a process warns of stale reads once. */
+/** Source that all calls of `fence` share, so that they warn of stale reads once in a process. */
 const WARNING_SOURCE = {};
 
 /**

@@ -1,6 +1,6 @@
 import { DataSource } from 'typeorm';
 import { LockConfigurationError } from '../../../core/index.js';
-import { assertLegacyDecorator, isMethod, labelOf } from '../../../decorators/declaration.js';
+import { assertLegacyDecorator, isMethod, getMethodLabel } from '../../../decorators/declaration.js';
 import { addLockedStep, type LockedStep, createUnlockedStepError } from '../../../decorators/locked-step.js';
 import { wrapMethod } from '../../../decorators/wrapped-method.js';
 import { fenced, type FencedOptions } from './fenced.js';
@@ -33,7 +33,7 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Pro
   return (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
     assertLegacyDecorator('@Fenced', name);
     const declaration = { target, name };
-    const label = labelOf(declaration);
+    const label = getMethodLabel(declaration);
     const method: unknown = descriptor?.value;
     if (typeof target === 'function' || !descriptor || !isMethod(method)) {
       throw new LockConfigurationError(`@Fenced belongs on a method of instances, which ${label} is not`, 'method');

@@ -13,7 +13,8 @@ const NO_SESSION_ID = Buffer.alloc(8);
  * the znode is deleted, and then contend.
  *
  * A release first reads the owner in the znode, because all holders share its path. If an operator deletes the znode
- * between the reading and the deletion, the release may delete the next holder's znode. Mode `sequential` cannot.
+ * between the reading and the deletion, the release may delete the next holder's znode. This cannot happen in mode
+ * `sequential`.
  */
 export class EphemeralEntry extends QueueEntry {
   static async isHeldBy(

@@ -57,7 +57,7 @@ export class ZooKeeperConnection {
   #onEnd: (error: Error) => void = () => undefined;
   #firstFailure: Error | undefined;
   /** Time of the server's last answer, or `openedAt`. */
-  heardAt = this.openedAt;
+  lastReplyAt = this.openedAt;
   /** Created with the first request: by then the server has set the session's time-out. */
   #timeouts: ReplyTimeouts | undefined;
 
@@ -132,7 +132,7 @@ export class ZooKeeperConnection {
   #send(pendingRequest: PendingRequest, request: JuteRequest): void {
     try {
       this.#client.connectionManager.queue(request, (error, answer) => {
-        this.heardAt = systemClock.now();
+        this.lastReplyAt = systemClock.now();
         if (error) this.#onError(pendingRequest, error.code);
         else this.#onAnswer(pendingRequest, answer.payload);
       });

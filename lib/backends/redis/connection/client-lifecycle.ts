@@ -1,7 +1,7 @@
 import type { RedisClient, RedisCommand } from './redis-client.js';
 
 /** Part of a `RedisConnection` that has the client, and reacts to failures of the client's connection. */
-export interface ClientKeeper {
+export interface ClientLifecycle {
   readonly client: RedisClient | undefined;
   /** @throws LockConfigurationError when no client package is installed */
   startConnecting(): Promise<void>;

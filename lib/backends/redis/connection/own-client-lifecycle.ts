@@ -9,7 +9,7 @@ import {
 } from '../../../core/index.js';
 import { isUnknownDatabaseError, toLoggableError } from '../error.js';
 import { addClientListeners } from './client-events.js';
-import type { ClientKeeper } from './client-keeper.js';
+import type { ClientLifecycle } from './client-lifecycle.js';
 import { type ClientState, closedError } from './client-state.js';
 import { FormerConnection } from './former-connection.js';
 import type { ClientSource, RedisClient, RedisCommand } from './redis-client.js';
@@ -18,7 +18,7 @@ const MAX_HANDSHAKE_MS = 5_000;
 /** Minimum time-out to test idle connections: half of it must be enough to make another connection. */
 const MIN_TIMEOUT_TO_TEST_MS = 500;
 
-export class OwnClientKeeper implements ClientKeeper {
+export class OwnClientLifecycle implements ClientLifecycle {
   /** Private, because printing a service must not print the password that the client has. */
   #client: RedisClient | undefined;
   #clientPromise: Promise<RedisClient> | undefined;

@@ -1,11 +1,11 @@
 import { type Clock, NotSentError, pause } from '../../../core/index.js';
 import { isErrorReply } from '../error.js';
 import { addClientListeners } from './client-events.js';
-import type { ClientKeeper } from './client-keeper.js';
+import type { ClientLifecycle } from './client-lifecycle.js';
 import { type ClientState, closedError } from './client-state.js';
 import type { RedisClient } from './redis-client.js';
 
-export class GivenClientKeeper implements ClientKeeper {
+export class GivenClientLifecycle implements ClientLifecycle {
   /** Private, because printing a service must not print the password that the client has. */
   readonly #client: RedisClient;
   #removeListeners: () => void = () => undefined;
