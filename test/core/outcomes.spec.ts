@@ -1,5 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type FailureKind, LockBackendError, LockService, withFailureKind } from 'nestjs-distributed-lock/core';
+import {
+  type FailureKind,
+  LockBackendError,
+  LockService,
+  ReportedHealth,
+  withFailureKind,
+} from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { LossyStore } from './lossy-store.js';
@@ -106,6 +112,35 @@ describe('health by outcomes', () => {
     carriesOut();
     await locks.withLock('k', () => undefined);
     expect(locks.health.status).toBe('up');
+  });
+
+  it('stays down when the connection is lost and made anew before the probe is answered, and the probe fails', async () => {
+    const health = new ReportedHealth();
+    let failProbe: () => void = () => undefined;
+    const probed = new Promise<never>((_, reject) => (failProbe = () => reject(new Error('READONLY'))));
+    let attempts = 0;
+    store.carry = (_call, operation) => {
+      attempts += operation === 'acquire' ? 1 : 0;
+      return attempts > 3 ? probed : Promise.reject(new Error('READONLY'));
+    };
+    const statuses: string[] = [];
+    const observer = { healthChanged: ({ status }: { status: string }) => void statuses.push(status) };
+    const service = new LockService(Object.assign(store, { health }), { clock, observers: [observer] });
+    const askIt = (key: string) => service.tryAcquire(key).catch(() => undefined);
+    const asked = Promise.all(['a', 'b', 'c'].map(askIt));
+    await clock.advance(5_000);
+    await asked;
+    expect(attempts).toBe(4);
+    health.report('down', 'the connection is lost');
+    health.report('up');
+    expect(statuses).toEqual(['down']);
+    failProbe();
+    await clock.advance(0);
+    expect(service.health).toEqual({ status: 'down', detail: 'READONLY' });
+    carriesOut();
+    await clock.advance(2_000);
+    expect(statuses).toEqual(['down', 'up']);
+    await service.close();
   });
 
   it('mentions failures while more than one request in ten fails', async () => {

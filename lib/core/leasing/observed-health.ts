@@ -66,7 +66,11 @@ export class ObservedHealth implements HealthSource {
     private readonly store: LeaseStore,
     private readonly releaseInBackground: ReleaseInBackground,
   ) {
-    store.health?.onChange((health) => this.#notifyListeners(this.#addOwnFindings(health)));
+    store.health?.onChange((health) => {
+      // A new connection alone must not end the failures: the probe may still be waiting for this connection.
+      if (health.status === 'down' && this.#isProbing && this.#streak) this.#isDown = true;
+      this.#notifyListeners(this.#addOwnFindings(health));
+    });
   }
 
   get current(): BackendHealth {
