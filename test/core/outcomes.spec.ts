@@ -143,6 +143,25 @@ describe('health by outcomes', () => {
     await service.close();
   });
 
+  it('is up after a refusal that cost the connection only when the new connection carries a request out', async () => {
+    const health = new ReportedHealth();
+    fails('elsewhere', 'READONLY');
+    const statuses: string[] = [];
+    const observer = { healthChanged: ({ status }: { status: string }) => void statuses.push(status) };
+    const service = new LockService(Object.assign(store, { health }), { clock, observers: [observer] });
+    const asked = service.tryAcquire('a').catch(() => undefined);
+    await clock.advance(0);
+    health.report('down', 'the connection is lost');
+    health.report('up');
+    await clock.advance(1_000);
+    expect(statuses).toEqual(['down']);
+    carriesOut();
+    await clock.advance(2_000);
+    expect(statuses).toEqual(['down', 'up']);
+    await asked;
+    await service.close();
+  });
+
   it('mentions failures while more than one request in ten fails', async () => {
     let count = 0;
     store.carry = (call, operation) => {

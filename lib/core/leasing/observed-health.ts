@@ -22,8 +22,8 @@ const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
 
 /**
- * Kinds of requests, the least demanding first. A server that refuses one kind may still carry out the kinds before it:
- * without free memory it still renews, and without writes it still reads.
+ * Kinds of requests, the least demanding first. A server that refuses one kind may still carry out the kinds before it.
+ * Without free memory it still renews, and without writes it still reads.
  */
 const REQUEST_KINDS_BY_DEMAND = ['read', 'renewOrRelease', 'acquire'] as const;
 
@@ -33,9 +33,12 @@ export type StoreRequestKind = (typeof REQUEST_KINDS_BY_DEMAND)[number];
 interface FailureStreak {
   readonly since: number;
   readonly firstKey: string;
+  readonly clock: Clock;
   mostDemandingRequest: StoreRequestKind;
   hasOtherKeys: boolean;
   failureCount: number;
+  /** Whether the server answered the latest of the requests. */
+  wasRefused: boolean;
 }
 
 interface Failure {
@@ -67,8 +70,7 @@ export class ObservedHealth implements HealthSource {
     private readonly releaseInBackground: ReleaseInBackground,
   ) {
     store.health?.onChange((health) => {
-      // A new connection alone must not end the failures: the probe may still be waiting for this connection.
-      if (health.status === 'down' && this.#isProbing && this.#streak) this.#isDown = true;
+      if (health.status === 'down') this.#onStoreDown();
       this.#notifyListeners(this.#addOwnFindings(health));
     });
   }
@@ -101,10 +103,13 @@ export class ObservedHealth implements HealthSource {
       since: at,
       firstKey: key,
       mostDemandingRequest: request,
+      clock,
       hasOtherKeys: false,
       failureCount: 0,
+      wasRefused: false,
     });
     streak.failureCount += 1;
+    streak.wasRefused = failureKindOf(error) !== 'silent';
     streak.mostDemandingRequest = mostDemandingOf(request, streak.mostDemandingRequest);
     streak.hasOtherKeys ||= key !== streak.firstKey;
     const isServerSuspected = streak.hasOtherKeys || at - streak.since >= MIN_FAILING_MS;
@@ -115,6 +120,13 @@ export class ObservedHealth implements HealthSource {
 
   close(): void {
     this.#closeController.abort();
+  }
+
+  /** Reports `down` until a request succeeds, because a new connection alone does not refute earlier failures. */
+  #onStoreDown(): void {
+    if (!this.#streak || !(this.#isProbing || this.#streak.wasRefused)) return;
+    this.#isDown = true;
+    if (!this.#isProbing) void this.#probe(this.#streak.clock);
   }
 
   #countOutcome(failures: 0 | 1): void {

@@ -92,7 +92,7 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
     },
 
     /**
-     * Deletes a row of an existing table only if the clock has passed its token: the next token, a time, could
+     * Deletes a row of an existing table only if the clock has passed its token. The next token, a time, could
      * otherwise be the same or a lower one.
      */
     async release(query, { key, owner }) {
