@@ -58,7 +58,7 @@ export { LockBackend } from './leasing/lock-backend.js';
 export {
   type BackendFactory,
   type GivenBackend,
-  isBackend,
+  isGivenBackend,
   openBackend,
   startBackend,
 } from './leasing/open-backend.js';
@@ -89,7 +89,7 @@ export { SessionEntries } from './kit/session-entries.js';
 export { sharedState } from './kit/shared-state.js';
 export { JoinedSignal } from './kit/joined-signal.js';
 export { retryUntilAnswered } from './kit/retry-until-answered.js';
-export { assertKey, keyClass } from './contract/key.js';
+export { assertKey, replaceNumbers } from './contract/key.js';
 export { ownMetadata, packHolder, packMetadata, unpackHolder } from './contract/holder.js';
 export { MAX_WAITERS } from './contract/key-state.js';
 export { runOutsideLocks } from './holding/call-tree.js';

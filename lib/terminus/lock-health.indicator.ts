@@ -7,7 +7,7 @@ import { findLockServices } from '../nest/module/lock-services-of.js';
 
 /** Details of a check, besides its `status`. */
 export interface LockHealthDetails extends Omit<BackendHealth, 'status'> {
-  /** Kind of the backend: `redis`. */
+  /** Kind of the backend, such as `redis`. */
   readonly backend: string;
   /** Number of locks that this process holds. */
   readonly held: number;

@@ -2,6 +2,7 @@ import { expect } from '@jest/globals';
 import { inspect } from 'node:util';
 import { type LockHandle, LockLostError } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
+import { timeLimitOf } from '../support/machine.js';
 import { aborted, blockEventLoop, type Contract, failureOf, SLACK_MS, handled } from './contract.js';
 import type { Suite } from './suite.js';
 
@@ -177,7 +178,7 @@ export function loss({ harness, revoking, alone }: Suite): void {
       const toldAt = aborted(lock.signal);
       await restart(how);
       const backAt = performance.now();
-      expect((await toldAt) - backAt).toBeLessThan(2_000);
+      expect((await toldAt) - backAt).toBeLessThan(timeLimitOf(2_000));
       expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
       await lock.release();
     };

@@ -19,20 +19,20 @@ const COMPARISONS_AFTER_CHANGE = 20;
  * give a key to several holders: https://github.com/bitnami/charts/issues/5201.
  */
 export class NamedServer {
-  #formerServer: { readonly identity: ServerIdentity; readonly transport: MemcachedConnection } | undefined;
+  #knownServer: { readonly identity: ServerIdentity; readonly transport: MemcachedConnection } | undefined;
   /** Error that says that the name leads to several servers; `undefined` after the next connection that succeeds. */
   #severalServersError: Error | undefined;
 
   constructor(private readonly options: VerifiedConnectionOptions) {}
 
-  /** Returns whether `error` says that this name leads to several servers. It then concerns this server's keys only. */
+  /** Returns whether `error` says that this name leads to several servers. The error concerns the keys of this name. */
   isSeveralServersError(error: unknown): boolean {
     return error !== undefined && error === this.#severalServersError;
   }
 
   /**
-   * @throws as `VerifiedConnection.open`; when the name leads to several servers, LockConfigurationError from the first
-   * connection, and MemcachedError later: the former server may be about to end
+   * @throws as `VerifiedConnection.open`. When the name leads to several servers, the first connection throws
+   * LockConfigurationError. Later ones throw MemcachedError, because the known server may be about to end.
    */
   async connect(): Promise<VerifiedConnection> {
     const connection = await VerifiedConnection.open(this.options);
@@ -40,7 +40,7 @@ export class NamedServer {
       const identity = await readServerIdentity(connection, this.options.prefix);
       await this.#compareConnections(connection, this.#countComparisons(identity));
       this.#severalServersError = undefined;
-      this.#formerServer = { identity, transport: connection.transport };
+      this.#knownServer = { identity, transport: connection.transport };
     } catch (error) {
       connection.transport.end(new MemcachedError('not-sent', 'the connection was of no use'));
       throw error;
@@ -50,11 +50,11 @@ export class NamedServer {
   }
 
   #countComparisons(identity: ServerIdentity): number {
-    const formerServer = this.#formerServer;
+    const knownServer = this.#knownServer;
     const hasServerChanged =
-      formerServer && isOtherServer(formerServer.identity, formerServer.transport.lastReceivedAt, identity);
+      knownServer && isOtherServer(knownServer.identity, knownServer.transport.lastReceivedAt, identity);
     if (this.#severalServersError || hasServerChanged) return COMPARISONS_AFTER_CHANGE;
-    return formerServer ? 0 : FIRST_COMPARISONS;
+    return knownServer ? 0 : FIRST_COMPARISONS;
   }
 
   #compareInBackground(connection: VerifiedConnection): void {
@@ -98,7 +98,7 @@ export class NamedServer {
     const message =
       `servers must name each server by a name of its own; ${host}:${port} leads to several servers, ` +
       'so that each of them would give the same key to a holder';
-    this.#severalServersError = this.#formerServer
+    this.#severalServersError = this.#knownServer
       ? new MemcachedError('not-sent', message)
       : new LockConfigurationError(message, 'servers');
     return this.#severalServersError;

@@ -9,10 +9,10 @@ export interface Pglite {
   readonly waitReady?: Promise<unknown>;
 }
 
-/** Minimum time-out for a start, which takes seconds in a busy process, or in one that downloads PostgreSQL. */
+/** Time-out for the start of PostgreSQL. It takes seconds if the process is busy, or has to download PostgreSQL. */
 const START_TIMEOUT_MS = 10_000;
 
-/** Without sessions and notifications: PGlite has one connection, which is the application's own. */
+/** Leaves out what needs a connection of the locks' own: PGlite has one, which is the application's. */
 const { waitingLine: _line, rowLocks: _rowLocks, sessionLocks: _sessionLocks, ...DIALECT } = postgresDialect;
 
 export function pgliteDatabase(pglite: Pglite, schema: string | undefined): SqlDatabase {

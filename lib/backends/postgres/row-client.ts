@@ -2,13 +2,13 @@ import type { Client } from 'pg';
 import { getHolderClient } from '../sql/connections/holder-client.js';
 
 /**
- * Returns the connection whose transaction has the key's row, for a holder of strategy `row`. Writes through `query`
- * are committed when `withLock` or the `@Locked` method succeeds, before the lock is released. Everything else that
+ * Returns the connection whose transaction keeps the key's row locked, for a lock by `strategy: 'row'`. Writes through
+ * `query` are committed when `withLock` or the `@Locked` method succeeds, before the lock is released. Everything else that
  * ends the lock undoes them. Do not end the transaction yourself, and call nothing but `query`, without a callback.
  * @throws LockConfigurationError the lock is of another backend or strategy
  */
 export function rowClient(lock: { readonly attachment?: unknown }): Client {
-  // The attachment was made of a client by `PgConnection`.
+  // The attachment is a `Client` of `pg` that checks its calls: see `createHolderClient`.
   // eslint-disable-next-line typescript/no-unsafe-type-assertion
   return getHolderClient(lock, 'postgres') as Client;
 }

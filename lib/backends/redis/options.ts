@@ -31,17 +31,17 @@ interface CommonOptions {
   /**
    * `queue`: waiters queue on the server, which hands them the key. `plain`: only `SET NX PX` on the server, and
    * waiters poll. `getset`: for servers and proxies without scripting. If the network delivers a command late, two
-   * owners may hold a key for up to a third of the TTL. In this mode a given client must not send commands late: it
-   * needs `enableOfflineQueue: false`, `maxRetriesPerRequest: 0`, or `disableOfflineQueue: true` of node-redis. All
-   * processes that share a key must use the same mode.
+   * owners may hold a key for up to a third of the TTL. In this mode a given client must not send commands late: one of
+   * ioredis needs `enableOfflineQueue: false` or `maxRetriesPerRequest: 0`, one of node-redis `disableOfflineQueue`.
+   * All processes that share a key must use the same mode.
    * @default 'queue'
    */
   readonly mode?: RedisMode;
   /** Start of the names of all keys and channels: letters, digits, `_`, `.`, `:` and `-`. @default 'lock' */
   readonly prefix?: string;
   /**
-   * Time after which the commands under way fail if the server has sent no byte. A command waits for a connection for
-   * as long. A value below a third of the TTL is best. @default 1_000
+   * Time after which the commands under way fail if the server has sent no byte. A command fails, too, when it has
+   * waited for a connection for this time. A value below a third of the TTL is best. @default 1_000
    */
   readonly requestTimeoutMs?: number;
   /**
@@ -51,7 +51,7 @@ interface CommonOptions {
   readonly patienceMs?: number;
   /**
    * Number of replicas that must have a grant or a renewal before it counts (`WAIT`). Without them the request is
-   * retried, and a grant that never counts is released. A failover then loses fewer locks, but may still promote
+   * retried, and a grant that never counts is released. Failovers then lose fewer locks, but may still promote
    * another replica. Each grant waits for the replicas, for a quarter of `requestTimeoutMs` at most. @default 0
    */
   readonly minReplicas?: number;
@@ -69,7 +69,7 @@ interface PackageOptions {
   readonly clientPackage?: RedisClientPackage;
 }
 
-/** Options for servers whose addresses come from other servers. */
+/** Options for the servers whose addresses Sentinels or nodes of a cluster tell. */
 export interface RedisAccessOptions extends RedisLoginOptions {
   /** Maps the `host:port` by which servers know each other to the address at which this process reaches them. */
   readonly natMap?: Readonly<Record<string, { readonly host: string; readonly port: number }>>;
@@ -112,9 +112,9 @@ type Only<Topology extends keyof Topologies> = Pick<Topologies, Topology> & {
  * Options of `redis`. With `url`, `host`, `sentinels` or `cluster` the backend makes its connections and closes them.
  *
  * `client`: a client of the application, by ioredis or by node-redis (`redis`), version 5 or 6 of either. The backend
- * never disconnects it, and sends it nothing while it is not ready or its server is silent. The subscription uses a
- * duplicate of the client. From a `Cluster` of ioredis, and from `createCluster` and `createSentinel` of node-redis,
- * the backend takes the nodes and settings only, and connects by duplicates.
+ * never disconnects it, and sends it nothing while it is not ready or its server is silent. A duplicate of the client
+ * subscribes to the messages for waiters and holders. The backend takes only nodes and settings from a `Cluster` of
+ * ioredis, and from `createCluster` and `createSentinel` of node-redis. It connects to the nodes by clients of its own.
  * @interface
  */
 export type RedisOptions = CommonOptions &

@@ -39,10 +39,9 @@ interface AttemptRelease {
   readonly attempt: number;
 }
 
-/**
- * Maximum number of failed releases that are kept until the node is up again. With more, the oldest are dropped, and
- * their leases end with their TTL. The same number of releases may be under way before callers wait for the node.
- */
+/** Number of releases under way from which callers wait for the node. */
+const MAX_RELEASES_UNDER_WAY = 1_000;
+/** Failed releases that are kept until the node is up again. With more, the leases of the oldest end with their TTL. */
 const MAX_FAILED_RELEASES = 1_000;
 
 /** Time for which a first connection is retried, because the process and its machine may be busy at the start. */
@@ -78,7 +77,7 @@ export class RedlockNode {
 
   /** Whether so many releases are under way that the next caller has to wait for this node. */
   get hasTooManyReleases(): boolean {
-    return this.#releaseUnderWayCount > MAX_FAILED_RELEASES;
+    return this.#releaseUnderWayCount > MAX_RELEASES_UNDER_WAY;
   }
 
   /** Retries when the node does not answer, and rejects at once when it answers with an error. */
@@ -87,7 +86,7 @@ export class RedlockNode {
     for (;;) {
       const sentAt = systemClock.now();
       try {
-        await this.#sendAsVoter(['TIME']);
+        await this.#sendToUniqueServer(['TIME']);
         return;
       } catch (error) {
         const isSilent = systemClock.now() - sentAt >= this.settings.requestTimeoutMs;
@@ -111,16 +110,16 @@ export class RedlockNode {
 
   async renew(leaseKey: string, owner: string, ttlMs: number): Promise<boolean> {
     const call = { script: RENEW, keys: [leaseKey], args: [owner, Math.ceil(ttlMs)] };
-    return Number(await this.#sendAsVoter(call)) === 1;
+    return Number(await this.#sendToUniqueServer(call)) === 1;
   }
 
   async isHeldBy(leaseKey: string, owner: string): Promise<boolean> {
-    return isLeaseOf(await this.#sendAsVoter(['GET', leaseKey]), owner);
+    return isLeaseOf(await this.#sendToUniqueServer(['GET', leaseKey]), owner);
   }
 
   async readLease(leaseKey: string): Promise<NodeLease> {
     const [leftMs, lease] = await Promise.all([
-      this.#sendAsVoter(['PTTL', leaseKey]),
+      this.#sendToUniqueServer(['PTTL', leaseKey]),
       this.sendCommand(['GET', leaseKey]),
     ]);
     return parseNodeLease(Number(leftMs), textOrEmpty(lease));
@@ -134,8 +133,8 @@ export class RedlockNode {
   }
 
   /**
-   * Releases the lease, and repeats this after the votes that were open when the node replied. A vote may arrive after
-   * a later release, because a script that the node does not know is sent again.
+   * Releases the lease, and once more after the votes that were open when the node replied. A vote whose script the
+   * node does not know is sent again, and may then arrive after a later release.
    */
   async release(leaseKey: string, owner: string): Promise<boolean> {
     const release = { leaseKey, attempt: ALL_ATTEMPTS };
@@ -146,7 +145,7 @@ export class RedlockNode {
     return (await this.takeBack(owner, release)) || isReleased;
   }
 
-  /** Releases the lease of any process's owner. The node then refuses the owner's JOIN. Only the release is retried. */
+  /** Releases the lease of an owner, and has the node refuse the owner's JOIN. Later retries only release the lease. */
   evict(leaseKey: string, owner: string): Promise<boolean> {
     const call = { script: EVICT, keys: [leaseKey, evictedKeyOf(leaseKey)], args: [owner] };
     return this.#release(owner, { leaseKey, attempt: ALL_ATTEMPTS }, call);
@@ -208,7 +207,7 @@ export class RedlockNode {
       openVotes.delete(answer);
       if (openVotes.size === 0 && this.#openVotesByOwner.get(owner) === openVotes) this.#openVotesByOwner.delete(owner);
     };
-    const answer = this.#sendAsVoter(call, closeVote);
+    const answer = this.#sendToUniqueServer(call, closeVote);
     this.#openVotesByOwner.set(owner, openVotes.add(answer));
     try {
       return await answer;
@@ -218,13 +217,13 @@ export class RedlockNode {
   }
 
   /** Rejects when another node is the same server, whose answer would count twice. */
-  async #sendAsVoter(command: RedisCommand | ScriptCall, onReply?: () => void): Promise<unknown> {
+  async #sendToUniqueServer(command: RedisCommand | ScriptCall, onReply?: () => void): Promise<unknown> {
     const identification = this.identities.assertUnique(this);
     const [reply] = await Promise.all([this.sendCommand(command, onReply), identification]);
     return reply;
   }
 
-  /** @param onReply called in the order of the node's replies, unlike the reactions to the promises */
+  /** @param onReply called in the order of the node's replies. The order of reactions to the promises may differ. */
   readonly sendCommand = async (command: RedisCommand | ScriptCall, onReply?: () => void): Promise<unknown> => {
     const read = ([reply]: readonly unknown[]): unknown => {
       onReply?.();

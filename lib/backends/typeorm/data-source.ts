@@ -18,12 +18,12 @@ export function createDataSource(options: DataSourceOptions, overrides: Partial<
 }
 
 /**
- * Makes `dataSource` notify the subscribers of `source`, also those added later: providers of Nest push themselves to
- * the subscribers of the application's data source.
+ * Makes `lockDataSource` notify the subscribers of the application, also those added later: providers of Nest push
+ * themselves to the subscribers of the application's data source.
  */
-export function shareSubscribers(dataSource: DataSource, source: DataSource): void {
-  const { subscribers } = dataSource;
+export function shareSubscribers(lockDataSource: DataSource, applicationDataSource: DataSource): void {
+  const { subscribers } = lockDataSource;
   // A data source has no subscribers before it is initialized, not even those of its options.
-  const get = () => (source.isInitialized ? source.subscribers : subscribers);
-  Object.defineProperty(dataSource, 'subscribers', { get });
+  const get = () => (applicationDataSource.isInitialized ? applicationDataSource.subscribers : subscribers);
+  Object.defineProperty(lockDataSource, 'subscribers', { get });
 }

@@ -29,9 +29,9 @@ export class HeldZnode {
   async renew(): Promise<boolean> {
     const { session } = this;
     const requestedAt = systemClock.now();
-    if (this.#isOver) return false;
+    if (this.#hasEndedOrIsRevoked) return false;
     await Promise.all([this.#watchOrRevoke(session.connection), session.heartbeat()]);
-    if (this.#isOver) return false;
+    if (this.#hasEndedOrIsRevoked) return false;
     if (session.getTrustStart(requestedAt) < requestedAt)
       throw new Error('the leader may not have heard of the session in time');
     return true;
@@ -43,7 +43,7 @@ export class HeldZnode {
     this.#watch.end();
   }
 
-  get #isOver(): boolean {
+  get #hasEndedOrIsRevoked(): boolean {
     return this.#hasEnded || this.revoked.aborted;
   }
 

@@ -26,7 +26,7 @@ export function assertKey(key: unknown): asserts key is string {
 const UUID_OR_NUMBER_PATTERN = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|\d+/giu;
 
 /** Returns the class of a key: the key with `*` for each UUID and number. */
-export function keyClass(key: string): string {
+export function replaceNumbers(key: string): string {
   return key.replaceAll(UUID_OR_NUMBER_PATTERN, '*');
 }
 

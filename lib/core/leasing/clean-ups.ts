@@ -57,7 +57,7 @@ export class CleanUps {
     let delayMs = FIRST_RETRY_MS;
     for (let release = this.#releaseQueue.first; release; release = this.#releaseQueue.first) {
       this.#releaseQueue.delete(release);
-      if (await this.#tryRelease(release)) {
+      if (await this.#releaseOrGiveUp(release)) {
         this.#unconfirmedReleases.end();
         delayMs = FIRST_RETRY_MS;
       } else {
@@ -73,7 +73,8 @@ export class CleanUps {
     return hasSessions(this.store) ? Infinity : clock.now() + ttlMs;
   }
 
-  async #tryRelease({ ownedKey: { key, owner, clock }, leaseEndsAt }: UnconfirmedRelease): Promise<boolean> {
+  /** Returns whether no further attempt is needed: after a success, after the lease's end, or after giving up. */
+  async #releaseOrGiveUp({ ownedKey: { key, owner, clock }, leaseEndsAt }: UnconfirmedRelease): Promise<boolean> {
     if (this.#hasGivenUp || clock.now() >= leaseEndsAt) return true;
     try {
       await this.store.release(key, owner);

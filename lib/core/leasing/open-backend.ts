@@ -14,8 +14,7 @@ export type BackendFactory = () => LockBackend;
  */
 export type GivenBackend = LockBackend | LeaseStore | BackendFactory | (() => LeaseStore);
 
-/** Returns whether `value` can be given to a lock service. */
-export function isBackend(value: unknown): value is GivenBackend {
+export function isGivenBackend(value: unknown): value is GivenBackend {
   return typeof value === 'function' || isLockBackend(value) || isLeaseStore(value);
 }
 
@@ -32,7 +31,7 @@ export function openBackend(source: GivenBackend): LockBackend {
 }
 
 /**
- * Has the store check its settings on the server. Calls `onFailure` if the server cannot be reached.
+ * Lets the store check its settings on the server. Calls `onFailure` if the server cannot be reached.
  * @throws LockConfigurationError
  */
 export async function startBackend({ store }: LockBackend, onFailure: (error: unknown) => void): Promise<void> {

@@ -1,5 +1,5 @@
 import { LockDeadlockError } from '../contract/errors.js';
-import { keyClass } from '../contract/key.js';
+import { replaceNumbers } from '../contract/key.js';
 import type { Observers } from '../events/observers.js';
 import { currentHolds } from '../holding/call-tree.js';
 import type { Holds } from '../holding/holds.js';
@@ -19,7 +19,7 @@ export class OrderWatch {
     private readonly prefix: string,
     private readonly observers: Observers,
   ) {
-    this.#classOf = classOf === true ? keyClass : classOf;
+    this.#classOf = classOf === true ? replaceNumbers : classOf;
   }
 
   /**

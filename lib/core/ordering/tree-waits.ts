@@ -2,11 +2,12 @@ import type { LockWait } from '../contract/errors.js';
 import type { Hold } from '../holding/hold.js';
 import type { Holds } from '../holding/holds.js';
 
+/** Wait of a call tree for a key. The tree consists of the calls that one call has started, and holds `holds`. */
 interface TreeWait extends LockWait {
   readonly holds: readonly Hold[];
 }
 
-/** Waits of the call trees of this process that hold keys and wait for another key. */
+/** All waits in this process of call trees that already hold keys. */
 export class TreeWaits {
   readonly #byHold = new Map<Hold, Set<TreeWait>>();
 

@@ -1,5 +1,5 @@
 import type { DiscoveryService } from '@nestjs/core';
-import { keyClass } from '../../core/index.js';
+import { replaceNumbers } from '../../core/index.js';
 import type { KeyTemplate } from '../keys/key-template.js';
 import { getLockedMethods } from './locked-methods.js';
 import { isObject } from '../../decorators/is-object.js';
@@ -40,7 +40,7 @@ export class KeyTemplateNames {
    * @param key without the namespace
    */
   nameOf(key: string): string {
-    return this.templateOf(key) ?? keyClass(key);
+    return this.templateOf(key) ?? replaceNumbers(key);
   }
 
   /** @param key without the namespace */
@@ -50,11 +50,11 @@ export class KeyTemplateNames {
 }
 
 /**
- * Returns the first word of a key, with `*` for its numbers and for all that follows. The name shows no values of keys,
- * because metrics and traces leave the application.
+ * Returns the first word of a key, with `*` for its numbers and for all that follows. Metrics and traces leave the
+ * application, and a key may contain private values.
  */
 export function getFirstWordName(key: string): string {
-  return keyClass(key).replace(FIRST_WORD_PATTERN, '$1*');
+  return replaceNumbers(key).replace(FIRST_WORD_PATTERN, '$1*');
 }
 
 function getLiteralText({ leadingText, placeholders }: KeyTemplate): string {
@@ -68,7 +68,7 @@ function createTemplatePattern({ leadingText, placeholders }: KeyTemplate): RegE
   return new RegExp(`^${escapePattern(leadingText)}${placeholderSources}$`, 'u');
 }
 
-/** A value has no plain `delimiter`, the first character of the text after it. Hence a key matches in one way only. */
+/** Excludes the first character of the text after the value, so that a key matches a template in one way only. */
 function createValuePatternSource(textAfter: string): string {
   const [delimiter] = textAfter;
   const plainCharSource =

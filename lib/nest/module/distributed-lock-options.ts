@@ -1,5 +1,10 @@
 import type { ConfigurableModuleAsyncOptions, LoggerService } from '@nestjs/common';
-import { type GivenBackend, isBackend, LockConfigurationError, type LockServiceOptions } from '../../core/index.js';
+import {
+  type GivenBackend,
+  isGivenBackend,
+  LockConfigurationError,
+  type LockServiceOptions,
+} from '../../core/index.js';
 import { DEFAULT_BACKEND } from '../inject-lock-service.decorator.js';
 import type { LockAnswers } from '../requests/lock-answers.js';
 
@@ -61,7 +66,7 @@ export function resolveModuleOptions(
   readonly sharesBackend: boolean;
 } {
   const { backend, backends, logger, ...serviceOptions }: ModuleOptions & { backend?: unknown; backends?: unknown } =
-    isBackend(input) ? { backend: input } : { ...input };
+    isGivenBackend(input) ? { backend: input } : { ...input };
   if ((backend === undefined) === (backends === undefined)) {
     throw new LockConfigurationError(
       'DistributedLockModule needs either a backend, such as memory(), or backends',
@@ -71,7 +76,7 @@ export function resolveModuleOptions(
   const validBackends: Record<string, GivenBackend> = {};
   const backendsByName = backends ?? Object.fromEntries(names.map((name) => [name, backend]));
   for (const [name, value] of Object.entries(backendsByName)) {
-    if (!isBackend(value)) {
+    if (!isGivenBackend(value)) {
       throw new LockConfigurationError(`the backend "${name}" of DistributedLockModule is no LockBackend`, 'backend');
     }
     validBackends[name] = value;

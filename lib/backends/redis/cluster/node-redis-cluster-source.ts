@@ -11,7 +11,7 @@ export function createGivenNodeRedisClusterSource(cluster: NodeRedisCluster): Cl
     if (!firstNode) throw new Error('the given cluster is not connected');
     return [firstNode, ...otherNodes];
   };
-  const findTemplate = async (): Promise<NodeRedisClient> => {
+  const findClientToDuplicate = async (): Promise<NodeRedisClient> => {
     const nodes = await loadNodes();
     const connectedNode = nodes.find(({ client }) => client);
     return connectedNode?.client ?? cluster.nodeClient(nodes[0]);
@@ -19,10 +19,11 @@ export function createGivenNodeRedisClusterSource(cluster: NodeRedisCluster): Cl
   return {
     keyPrefix: '',
     loadSeedAddresses: async () => (await loadNodes()).map(({ address }) => address),
-    // A cluster of node-redis loads its slots when a command fails.
+    // If the slots are outdated, this command fails, and the cluster client of node-redis then loads the slots anew.
     refreshApplicationCluster: () => cluster.sendCommand(undefined, true, ['PING']),
     createClientSource: (address) => ({
-      makeClient: async () => duplicateNodeRedis(findTemplate, reachableAddress(address, addressMapOf(cluster))),
+      makeClient: async () =>
+        duplicateNodeRedis(findClientToDuplicate, reachableAddress(address, addressMapOf(cluster))),
     }),
   };
 }

@@ -8,8 +8,11 @@ const POLL_MS = 100;
  * `MAX_WAITER_SILENCE_MS`, after which the queue skips a waiter.
  */
 const QUEUED_RETRY_MS = 3_500;
-/** Waiters that are answered within this time get the same maximum pause: one command then carries their next calls. */
-const SAME_DELAY_MS = 5;
+/**
+ * Waiters that are answered within this time get the same maximum pause. They ask again together, and one command
+ * carries all their calls.
+ */
+const SHARED_PAUSE_WINDOW_MS = 5;
 /** Delay for each index in the queue, so that the waiters do not all retry at the end of a lease. */
 const DELAY_PER_INDEX_MS = 25;
 const MAX_INDEX_DELAY_MS = 250;
@@ -21,14 +24,14 @@ export class RetryDelays {
 
   /**
    * Returns the milliseconds until the next attempt of a caller.
-   * @param leftMs milliseconds until the lease may end; negative for another program's value, which has no end
+   * @param leftMs milliseconds until the lease may end; negative if another program keeps a value without an end there
    * @param index index in the queue; negative for a caller that is not in it
    */
   getNextMs(leftMs: number, index: number): number {
     const endsInMs = leftMs < 0 ? Infinity : leftMs;
     if (index < 0) return Math.min(endsInMs, randomize(POLL_MS, POLL_MS / 2));
     const now = systemClock.now();
-    if (now - this.#chosenAt > SAME_DELAY_MS) {
+    if (now - this.#chosenAt > SHARED_PAUSE_WINDOW_MS) {
       this.#queuedRetryMs = randomize(QUEUED_RETRY_MS, QUEUED_RETRY_MS / 8);
       this.#chosenAt = now;
     }

@@ -1,5 +1,5 @@
 /**
- * The columns of a table of locks that older programs use: one row for each locked name, and none for the others.
+ * The columns of a table of locks that older programs use. It has a row for each name that is locked, and no other row.
  * `addLockColumns` adds the columns that such a table lacks. Rows and inserts of older programs stay valid.
  */
 export interface ExistingTableColumns {
@@ -7,7 +7,7 @@ export interface ExistingTableColumns {
   key: string;
   /** The holder's id, such as `client_id`: text for 36 characters or more. */
   owner: string;
-  /** The time of the last write of the row, as a date and time. The library keeps it up to date if it is named. */
+  /** The date and time of the row's last write. Give this option if the library has to keep the column up to date. */
   updatedAt?: string;
   /** The time at which the lease of the row ends. Empty in rows of older programs. @default 'expires_at' */
   expiresAt?: string;
@@ -17,6 +17,7 @@ export interface ExistingTableColumns {
   metadata?: string;
 }
 
+/** Types that a dialect accepts for the columns of an existing table. */
 export interface ExistingTableTypes {
   readonly textTypePattern: RegExp;
   /** Pattern of the types of `updatedAt`, as `describeColumns` reads them. */

@@ -13,7 +13,7 @@ export interface KeyAndToken {
 }
 
 /**
- * All but `prepare`, `prepareIsHeldBy` and `isHeldBy` run within the transaction. The answers to `createRow` and
+ * All but `prepare`, `prepareToReadOwners` and `isHeldBy` run within the transaction. The answers to `createRow` and
  * `tryLockRow` may have the id of the server's session, `session_id`.
  */
 export interface RowLocks {
@@ -48,11 +48,11 @@ export interface RowLocks {
   /** Hides the owner from `isHeldBy` before a commit. Resolves to whether the row still has this token. */
   prepareCommit?(query: Query, table: string, keyAndToken: KeyAndToken): Promise<boolean>;
   /** Undoes all writes since the savepoint, and ends the transaction. The token stays raised. */
-  undoWrites(query: Query, table: string, keyAndToken: KeyAndToken): Promise<void>;
+  commitWithoutWrites(query: Query, table: string, keyAndToken: KeyAndToken): Promise<void>;
   /** Prepares a new connection. Present where the server, by a setting, could begin transactions itself. */
   prepare?(query: Query): Promise<unknown>;
   /** Present where the default isolation level shows too little to `isHeldBy`. */
-  prepareIsHeldBy?(query: Query): Promise<void>;
+  prepareToReadOwners?(query: Query): Promise<void>;
   isHeldBy(query: Query, table: string, ownedKey: OwnedKey): Promise<boolean>;
   /** Codes for a statement that failed because another transaction has the row. */
   readonly heldCodePattern: RegExp;

@@ -18,8 +18,8 @@ export const mysqlDialect: SqlDialect = {
 
   /**
    * Limits waits for locks: a late statement would lock a key for a caller that no longer waits. Keeps idle connections
-   * for eight hours: the end of a connection puts the locks in doubt for a moment. Sets nothing without a session id,
-   * because a pooler may pass these settings on to other sessions.
+   * for eight hours: the end of a connection puts the locks in doubt for a moment. Sets nothing without a handshake id:
+   * a pooler may pass these settings on to other sessions. Returns `false`: no statement stays prepared in the session.
    */
   async prepareConnection(query, requestTimeoutMs, client) {
     if (getHandshakeId(client) === undefined) return false;

@@ -2,7 +2,7 @@ import { type FenceStatements, parseFenceToken } from '../dialect/fence-statemen
 import { toStoredBytes } from '../tables/stored-key.js';
 import { lockFenceRow } from './fence-row.js';
 
-/** Setting of MariaDB by which a locking read of a row that changed after the first read rolls the transaction back. */
+/** Setting of MariaDB. With it, a transaction that locks a row which changed after its first read is rolled back. */
 const SNAPSHOT_SETTING = 'innodb_snapshot_isolation';
 
 export const mysqlFence: FenceStatements = {
@@ -34,7 +34,7 @@ export const mysqlFence: FenceStatements = {
     return parseFenceToken(row);
   },
 
-  /** Locks the row before the first read, which must not take its snapshot before the wait for the row. */
+  /** Locks the row first: a reading before the lock would take its snapshot before the wait for the lock. */
   async isSnapshotStale(query, table, resource) {
     await lockFenceRow(query, table, resource);
     const [snapshotRow] = await query(`select cast(token as char) as token from ${table} where resource = ?`, [

@@ -37,7 +37,7 @@ export const mysqlRowLocks: RowLocks = {
     return query(`${WITHOUT_TIME_LIMIT_SQL.before} ${selectSql} for update`, [toStoredBytes(key)]);
   },
 
-  /** Does not wait for a process that is inserting the row. Only MySQL waits for a second, because it takes 0 for 1. */
+  /** Does not wait for a process that is inserting the row. MySQL, which takes 0 for 1, waits for one second. */
   async createRow(query, table, key) {
     await query('set session innodb_lock_wait_timeout = 0', []);
     try {
@@ -60,16 +60,16 @@ export const mysqlRowLocks: RowLocks = {
     return token;
   },
   prepareCommit,
-  async undoWrites(query, table, keyAndToken) {
+  async commitWithoutWrites(query, table, keyAndToken) {
     await query(`rollback to savepoint ${SAVEPOINT}`, []);
     await prepareCommit(query, table, keyAndToken);
     await query('commit', []);
   },
 
-  /** Switches off settings by which the server itself begins transactions, with an isolation level of its own. */
+  /** Switches off settings by which the server itself begins transactions. These would lack the isolation level. */
   prepare: (query) => query('set session completion_type = 0, session autocommit = 1', []),
 
-  async prepareIsHeldBy(query) {
+  async prepareToReadOwners(query) {
     await query('set session transaction isolation level read uncommitted', []);
   },
   /** Reads the uncommitted owner, which is visible only while the transaction lasts. */

@@ -75,7 +75,7 @@ export const postgresRowLocks: RowLocks = {
     await query(`select ${lockSql(lock)}, ${lockSql(ownerLock)}; savepoint ${SAVEPOINT}`, []);
     return token;
   },
-  async undoWrites(query) {
+  async commitWithoutWrites(query) {
     await query(`rollback to savepoint ${SAVEPOINT}; commit`, []);
   },
 

@@ -44,7 +44,7 @@ export function createRowBackend(database: SqlDatabase, options: RowBackendOptio
     await assertOnePrimary(query, dialect, 'row');
     await ensureTableUsable(query);
   };
-  const onCheckConnectionOpen = async (query: Query): Promise<void> => locks.prepareIsHeldBy?.(query);
+  const onCheckConnectionOpen = async (query: Query): Promise<void> => locks.prepareToReadOwners?.(query);
   return () => {
     const target = {
       table,

@@ -83,7 +83,7 @@ export class RowLease implements GrantedLease {
     const commit = this.#commitInTime().finally(() => (this.#isCompleting = false));
     this.#ending = commit.then(
       () => this.#releaseConnection(),
-      () => this.#undoWrites(),
+      () => this.#commitWithoutWrites(),
     );
     // Without a later `release`, nothing else would handle the rejection.
     this.#ending.catch(() => undefined);
@@ -91,7 +91,7 @@ export class RowLease implements GrantedLease {
   }
 
   async release(): Promise<boolean> {
-    this.#ending ??= this.#undoWrites();
+    this.#ending ??= this.#commitWithoutWrites();
     await this.#ending;
     return !this.revoked.aborted;
   }
@@ -172,10 +172,10 @@ export class RowLease implements GrantedLease {
   }
 
   /** @throws the database's error, or a TimeoutError: the row is free once the server notices the connection's end */
-  async #undoWrites(): Promise<void> {
+  async #commitWithoutWrites(): Promise<void> {
     const { connection, target } = this.transaction;
     try {
-      const rollback = target.locks.undoWrites(this.#queryWithoutTimeout, target.table, this.#keyAndToken);
+      const rollback = target.locks.commitWithoutWrites(this.#queryWithoutTimeout, target.table, this.#keyAndToken);
       await settleByDeadline(Deadline.after(target.requestTimeoutMs), 'the database did not roll back', rollback);
     } catch (error) {
       const wasLost = this.revoked.aborted;

@@ -47,8 +47,8 @@ export function fromSqlite(database: OpenSqlite): SqlTransaction {
   return {
     database: 'sqlite',
     async query(sql, values) {
-      // libsql 0.5 leaves a prepared statement unfinished when another process has the lock: see
-      // `runInWriteTransaction`.
+      // Other statements go to `exec`, because libsql 0.5 leaves a prepared one unfinished when another process has the
+      // lock: see `runInWriteTransaction`.
       if (values.length > 0 || /^\s*select\b/iu.test(sql)) return runStatement(database, sql, values);
       database.exec(sql);
       return [];
