@@ -162,6 +162,26 @@ describe('health by outcomes', () => {
     await service.close();
   });
 
+  it('is up by a renewal alone where the probe is refused for its own key', async () => {
+    const health = new ReportedHealth();
+    const service = new LockService(Object.assign(store, { health }), { clock });
+    const lock = await service.acquire('held', { ttlMs: 9_000 });
+    store.carry = async (_call, operation) => {
+      throw withFailureKind(new Error('READONLY'), operation === 'acquire' ? 'value' : 'elsewhere');
+    };
+    await clock.advance(3_100);
+    health.report('down', 'the connection is lost');
+    health.report('up');
+    await clock.advance(0);
+    expect(service.health.status).toBe('down');
+    store.carry = (call, operation) =>
+      operation === 'acquire' ? Promise.reject(withFailureKind(new Error('NOPERM'), 'value')) : call();
+    await clock.advance(3_000);
+    expect(lock.isHeld).toBe(true);
+    expect(service.health.status).toBe('up');
+    await service.close();
+  });
+
   it('mentions failures while more than one request in ten fails', async () => {
     let count = 0;
     store.carry = (call, operation) => {

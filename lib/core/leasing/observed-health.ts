@@ -124,7 +124,8 @@ export class ObservedHealth implements HealthSource {
 
   /** Reports `down` until a request succeeds, because a new connection alone does not refute earlier failures. */
   #onStoreDown(): void {
-    if (!this.#streak || !(this.#isProbing || this.#streak.wasRefused)) return;
+    if (!this.#streak || this.#closeController.signal.aborted) return;
+    if (!this.#isProbing && !this.#streak.wasRefused) return;
     this.#isDown = true;
     if (!this.#isProbing) void this.#probe(this.#streak.clock);
   }
@@ -172,9 +173,10 @@ export class ObservedHealth implements HealthSource {
   async #probe(clock: Clock): Promise<void> {
     this.#isProbing = true;
     for (let pauseMs = FIRST_PAUSE_MS; this.#streak; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
-      if (await this.#tryProbe(clock)) this.noteCarriedOut('acquire');
+      const probe = await this.#tryProbe(clock);
+      if (probe.isCarriedOut) this.noteCarriedOut('acquire');
       if (!this.#streak || this.#closeController.signal.aborted) break;
-      this.#streak.mostDemandingRequest = 'acquire';
+      if (!probe.isOwnKeyRefused) this.#streak.mostDemandingRequest = 'acquire';
       if (!this.#isDown) {
         this.#isDown = true;
         this.#notifyListeners(this.current);
@@ -185,20 +187,20 @@ export class ObservedHealth implements HealthSource {
   }
 
   /**
-   * Writes, because a reading would not show whether the server can write. Always fails for a server user without
-   * rights to the key.
+   * Writes, because a reading would not show whether the server can write. A server user without rights to the probe's
+   * key is refused, which says nothing about other keys.
    */
-  async #tryProbe(clock: Clock): Promise<boolean> {
+  async #tryProbe(clock: Clock): Promise<{ readonly isCarriedOut: boolean; readonly isOwnKeyRefused: boolean }> {
     const { store } = this;
     const owner = `probe-${randomUUID()}`;
     const ttlMs = Math.max(PROBE_TTL_MS, store.traits?.ttlLimits?.minMs ?? 0);
     try {
       await store.tryAcquire(PROBE_KEY, owner, ttlMs, ownMetadata('health probe'));
       await store.release(PROBE_KEY, owner);
-      return true;
-    } catch {
+      return { isCarriedOut: true, isOwnKeyRefused: false };
+    } catch (error) {
       this.releaseInBackground({ key: PROBE_KEY, owner, ttlMs, clock });
-      return false;
+      return { isCarriedOut: false, isOwnKeyRefused: isCallersOwnError(error) };
     }
   }
 }
