@@ -61,6 +61,27 @@ describe('LockService', () => {
       for (const outcome of await refused) expect(outcome).toMatchObject({ reason: { code: 'LOCK_TIMEOUT' } });
     });
 
+    it('is told to who waits behind a request without an answer, and a caller that does not wait gets null', async () => {
+      const store = new LossyStore(new MemoryLeaseStore(clock));
+      let answer: () => void = () => undefined;
+      const silence = new Promise<void>((resolve) => (answer = resolve));
+      store.carry = (call) => silence.then(call);
+      await using silent = new LockService(() => new LockBackend(store), { clock });
+      const waits = [10_000, 300, 250, 1_000].map((waitMs) => silent.acquire('k', { waitMs }));
+      const settled = Promise.allSettled(waits);
+      await clock.advance(1_000);
+      await expect(silent.tryAcquire('k')).resolves.toBeNull();
+      answer();
+      await clock.advance(0);
+      const [first, ...others] = await settled;
+      expect(first).toMatchObject({ status: 'fulfilled' });
+      for (const other of others) expect(other).toMatchObject({ reason: { code: 'LOCK_BACKEND' } });
+      // The key is merely held from now on.
+      const late = expect(silent.acquire('k', { waitMs: 300 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+      await clock.advance(300);
+      await late;
+    });
+
     it('of a caller with little time sends nobody else away', async () => {
       const store = new LossyStore(new MemoryLeaseStore(clock));
       await using other = new LockService(() => new LockBackend(store), { clock });

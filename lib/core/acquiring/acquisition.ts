@@ -6,7 +6,7 @@ import type { Hold } from '../holding/hold.js';
 import type { Holds, HoldTurns, InheritedQueueEntry } from '../holding/holds.js';
 import { createOwner } from '../holding/process-identity.js';
 import type { ServiceContext } from '../holding/service-context.js';
-import type { AcquireRequest } from '../leasing/lease-request.js';
+import { type AcquireRequest, NoAnswerYetError } from '../leasing/lease-request.js';
 import type { Lease } from '../leasing/lease.js';
 import type { ResolvedOptions } from '../options/lock-options.js';
 import { getUntrustedMs } from '../options/option-resolver.js';
@@ -104,12 +104,16 @@ export class Acquisition implements AcquireRequest {
     return handover ? this.#takeOverFrom(handover) : this.#requestHold(this.#newOwner());
   }
 
-  /** @throws the backend's last failure, if there was one */
+  /**
+   * @throws the backend's last failure, if there was one. A request that is merely unanswered so far is a failure for
+   * callers that waited, and no failure for one that does not wait
+   */
   #endWithoutTurn(): KeyHeld {
-    const { key, slot } = this;
+    const { key, slot, options } = this;
     const { holds, turns, service } = this.parts;
     const obstacle = holds.getById(slot) ? undefined : turns.getObstacle(slot);
-    if (obstacle instanceof Error) throw service.observers.notifyFailure(key, 'acquire', obstacle);
+    const isFailure = obstacle instanceof Error && !(options.waitMs === 0 && obstacle instanceof NoAnswerYetError);
+    if (isFailure) throw service.observers.notifyFailure(key, 'acquire', obstacle);
     return new KeyHeld(this.#knownHolder);
   }
 

@@ -2,6 +2,13 @@ import type { Deadline } from '../time/deadline.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
 import type { TransferredLease } from '../contract/lease-store.js';
 
+/** Reason why callers wait while the first request of one of them is unanswered for longer than a healthy store takes. */
+export class NoAnswerYetError extends Error {
+  constructor() {
+    super('no answer before the deadline');
+  }
+}
+
 export interface AcquireRequest {
   /** Unique name of this acquisition, or of the earlier one whose queue entry the caller inherits. */
   readonly owner: string;

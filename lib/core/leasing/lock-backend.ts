@@ -8,7 +8,7 @@ import type { Clock, Timer } from '../time/timers.js';
 import { CleanUps } from './clean-ups.js';
 import { Contender, SILENCE_MS } from './contender.js';
 import { ContenderContext, type PollingOptions } from './contender-context.js';
-import type { AcquireRequest } from './lease-request.js';
+import { type AcquireRequest, NoAnswerYetError } from './lease-request.js';
 import type { Lease } from './lease.js';
 import { ObservedHealth } from './observed-health.js';
 import { PendingAcquisition } from './pending-acquisition.js';
@@ -196,7 +196,8 @@ export class LockBackend {
 
   /** Sets a timer for the deadline, which takes less memory than a contender. */
   #onOverdue(acquisition: PendingAcquisition): void {
-    const { isSingleAttempt, clock, deadline } = acquisition;
+    const { isSingleAttempt, clock, deadline, request } = acquisition;
+    request.onBlocked?.(new NoAnswerYetError());
     if (isSingleAttempt) return;
     const { passed, remainingMs } = deadline;
     if (passed) this.#contend(acquisition);
