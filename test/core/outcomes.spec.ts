@@ -162,7 +162,7 @@ describe('health by outcomes', () => {
     await service.close();
   });
 
-  it('is up by a renewal alone where the probe is refused for its own key', async () => {
+  it('believes a new connection after one refusal where the probe is refused for its own key', async () => {
     const health = new ReportedHealth();
     const service = new LockService(Object.assign(store, { health }), { clock });
     const lock = await service.acquire('held', { ttlMs: 9_000 });
@@ -173,13 +173,56 @@ describe('health by outcomes', () => {
     health.report('down', 'the connection is lost');
     health.report('up');
     await clock.advance(0);
-    expect(service.health.status).toBe('down');
-    store.carry = (call, operation) =>
-      operation === 'acquire' ? Promise.reject(withFailureKind(new Error('NOPERM'), 'value')) : call();
-    await clock.advance(3_000);
+    expect(service.health.status).toBe('up');
+    carriesOut();
+    await clock.advance(1_000);
     expect(lock.isHeld).toBe(true);
+    await service.close();
+  });
+
+  it('is up by a renewal where the probe had no answer, or was refused for its own key', async () => {
+    const held = await Promise.all(['a', 'b', 'c'].map((key) => locks.acquire(key, { ttlMs: 9_000 })));
+    let probes = 0;
+    store.carry = async (_call, operation) => {
+      if (operation !== 'acquire') throw withFailureKind(new Error('READONLY'), 'elsewhere');
+      probes += 1;
+      throw withFailureKind(new Error('no answer, or NOPERM'), probes === 1 ? 'silent' : 'value');
+    };
+    await clock.advance(3_300);
+    expect(locks.health.status).toBe('down');
+    expect(probes).toBeGreaterThan(1);
+    const refuseProbe = () => Promise.reject(withFailureKind(new Error('NOPERM'), 'value'));
+    store.carry = (call, operation) => (operation === 'acquire' ? refuseProbe() : call());
+    await clock.advance(3_000);
+    expect(held.map(({ isHeld }) => isHeld)).toEqual([true, true, true]);
+    expect(locks.health.status).toBe('up');
+  });
+
+  it('believes a new connection after a failure of long ago', async () => {
+    const health = new ReportedHealth();
+    fails('elsewhere', 'MOVED');
+    const statuses: string[] = [];
+    const observer = { healthChanged: ({ status }: { status: string }) => void statuses.push(status) };
+    const service = new LockService(Object.assign(store, { health }), { clock, observers: [observer] });
+    await Promise.all([service.tryAcquire('a').catch(() => undefined), clock.advance(200)]);
+    carriesOut();
+    await clock.advance(3_000);
+    health.report('down', 'the connection is lost');
+    health.report('up');
+    expect(statuses).toEqual(['down', 'up']);
     expect(service.health.status).toBe('up');
     await service.close();
+  });
+
+  it('sends no probe after the close', async () => {
+    fails('refuses');
+    for (const key of ['a', 'b', 'c']) await ask(key);
+    expect(locks.health.status).toBe('down');
+    const closed = locks.close();
+    const asked = store.asked.filter((operation) => operation === 'acquire').length;
+    await clock.advance(5_000);
+    await closed;
+    expect(store.asked.filter((operation) => operation === 'acquire')).toHaveLength(asked);
   });
 
   it('mentions failures while more than one request in ten fails', async () => {

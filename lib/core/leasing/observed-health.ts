@@ -37,8 +37,8 @@ interface FailureStreak {
   mostDemandingRequest: StoreRequestKind;
   hasOtherKeys: boolean;
   failureCount: number;
-  /** Whether the server answered the latest of the requests. */
-  wasRefused: boolean;
+  /** Whether the latest request was answered by a server that is no longer the right one, such as a former master. */
+  wasAnsweredElsewhere: boolean;
 }
 
 interface Failure {
@@ -106,10 +106,10 @@ export class ObservedHealth implements HealthSource {
       clock,
       hasOtherKeys: false,
       failureCount: 0,
-      wasRefused: false,
+      wasAnsweredElsewhere: false,
     });
     streak.failureCount += 1;
-    streak.wasRefused = failureKindOf(error) !== 'silent';
+    streak.wasAnsweredElsewhere = failureKindOf(error) === 'elsewhere';
     streak.mostDemandingRequest = mostDemandingOf(request, streak.mostDemandingRequest);
     streak.hasOtherKeys ||= key !== streak.firstKey;
     const isServerSuspected = streak.hasOtherKeys || at - streak.since >= MIN_FAILING_MS;
@@ -122,12 +122,18 @@ export class ObservedHealth implements HealthSource {
     this.#closeController.abort();
   }
 
-  /** Reports `down` until a request succeeds, because a new connection alone does not refute earlier failures. */
+  /**
+   * Reports `down` until a request succeeds, because a new connection alone does not refute failures of this moment: it
+   * may lead to the same former master. A cluster reports `down` and then `up` at once when one node fails.
+   */
   #onStoreDown(): void {
-    if (!this.#streak || this.#closeController.signal.aborted) return;
-    if (!this.#isProbing && !this.#streak.wasRefused) return;
+    const streak = this.#streak;
+    const isStoreDown = this.store.health?.current.status === 'down';
+    if (!streak || !isStoreDown || this.#closeController.signal.aborted) return;
+    const isFresh = streak.clock.now() - (this.#lastFailure?.at ?? 0) < MIN_FAILING_MS;
+    if (!this.#isProbing && !(streak.wasAnsweredElsewhere && isFresh)) return;
     this.#isDown = true;
-    if (!this.#isProbing) void this.#probe(this.#streak.clock);
+    if (!this.#isProbing) void this.#probe(streak.clock);
   }
 
   #countOutcome(failures: 0 | 1): void {
@@ -171,17 +177,28 @@ export class ObservedHealth implements HealthSource {
   }
 
   async #probe(clock: Clock): Promise<void> {
+    const { signal } = this.#closeController;
+    const firstStreak = this.#streak;
     this.#isProbing = true;
-    for (let pauseMs = FIRST_PAUSE_MS; this.#streak; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+    // The store may be about to fail all requests that wait for the connection that it has just reported as lost.
+    await Promise.resolve();
+    for (let pauseMs = FIRST_PAUSE_MS; this.#streak && !signal.aborted; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
       const probe = await this.#tryProbe(clock);
-      if (probe.isCarriedOut) this.noteCarriedOut('acquire');
-      if (!this.#streak || this.#closeController.signal.aborted) break;
-      if (!probe.isOwnKeyRefused) this.#streak.mostDemandingRequest = 'acquire';
+      if (probe === 'carried out') this.noteCarriedOut('acquire');
+      if (!this.#streak || signal.aborted) break;
+      if (probe === 'refused') this.#streak.mostDemandingRequest = 'acquire';
+      // The probe then cannot tell anything, and so few failures may concern their own keys.
+      if (probe === 'own key refused' && this.#streak.failureCount < MIN_FAILURES_TO_PROBE) {
+        this.#endStreak();
+        break;
+      }
       if (!this.#isDown) {
+        // Later failures need a probe of their own.
+        if (this.#streak !== firstStreak) break;
         this.#isDown = true;
         this.#notifyListeners(this.current);
       }
-      await pause(clock, pauseMs, { background: true, signal: this.#closeController.signal });
+      await pause(clock, pauseMs, { background: true, signal });
     }
     this.#isProbing = false;
   }
@@ -190,17 +207,18 @@ export class ObservedHealth implements HealthSource {
    * Writes, because a reading would not show whether the server can write. A server user without rights to the probe's
    * key is refused, which says nothing about other keys.
    */
-  async #tryProbe(clock: Clock): Promise<{ readonly isCarriedOut: boolean; readonly isOwnKeyRefused: boolean }> {
+  async #tryProbe(clock: Clock): Promise<'carried out' | 'refused' | 'own key refused' | 'silent'> {
     const { store } = this;
     const owner = `probe-${randomUUID()}`;
     const ttlMs = Math.max(PROBE_TTL_MS, store.traits?.ttlLimits?.minMs ?? 0);
     try {
       await store.tryAcquire(PROBE_KEY, owner, ttlMs, ownMetadata('health probe'));
       await store.release(PROBE_KEY, owner);
-      return { isCarriedOut: true, isOwnKeyRefused: false };
+      return 'carried out';
     } catch (error) {
       this.releaseInBackground({ key: PROBE_KEY, owner, ttlMs, clock });
-      return { isCarriedOut: false, isOwnKeyRefused: isCallersOwnError(error) };
+      if (isCallersOwnError(error)) return 'own key refused';
+      return failureKindOf(error) === 'silent' ? 'silent' : 'refused';
     }
   }
 }
