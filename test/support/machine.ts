@@ -12,9 +12,9 @@ const [running = 0] = loadavg();
 /** By how much timers are late now: the latest of some when this spec began, or what the last minute lets one expect. */
 const lateMs = Math.min(Math.max(await latest(), (running / availableParallelism()) * TURN_MS), WORST_MS);
 
-/** This time, or longer on a machine that is slow now: forty times what a timer is late. */
+/** This time, or longer on a machine that is slow now: sixty times what a timer is late. */
 export function atLeastMs(ms: number): number {
-  return Math.max(ms, Math.ceil(lateMs * 40));
+  return Math.max(ms, Math.ceil(lateMs * 60));
 }
 
 /** A time limit of so many milliseconds, or as many times longer as the shortest leases are on a machine that is slow now. */

@@ -123,8 +123,8 @@ export class ObservedHealth implements HealthSource {
   }
 
   /**
-   * Reports `down` until a request succeeds, because a new connection alone does not refute failures of this moment: it
-   * may lead to the same former master. A cluster reports `down` and then `up` at once when one node fails.
+   * Reports `down` until a request succeeds, because a new connection alone does not refute recent failures. It may lead
+   * to the same former master. A cluster reports `down` and then `up` at once when one node fails.
    */
   #onStoreDown(): void {
     const streak = this.#streak;
