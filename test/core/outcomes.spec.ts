@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   type FailureKind,
+  type HealthSource,
   LockBackendError,
   LockService,
   ReportedHealth,
@@ -32,6 +33,13 @@ describe('health by outcomes', () => {
       const error = new Error(message);
       throw kind ? withFailureKind(error, kind) : error;
     };
+  };
+  /** A service whose store has a health of its own, and the statuses that its observers are told. */
+  const serviceWith = (health: HealthSource) => {
+    const statuses: string[] = [];
+    const observer = { healthChanged: ({ status }: { status: string }) => void statuses.push(status) };
+    const service = new LockService(Object.assign(store, { health }), { clock, observers: [observer] });
+    return { service, statuses };
   };
   const carriesOut = () => void (store.carry = (call) => call());
   const ask = async (key: string): Promise<unknown> => {
@@ -123,9 +131,7 @@ describe('health by outcomes', () => {
       attempts += operation === 'acquire' ? 1 : 0;
       return attempts > 3 ? probed : Promise.reject(new Error('READONLY'));
     };
-    const statuses: string[] = [];
-    const observer = { healthChanged: ({ status }: { status: string }) => void statuses.push(status) };
-    const service = new LockService(Object.assign(store, { health }), { clock, observers: [observer] });
+    const { service, statuses } = serviceWith(health);
     const askIt = (key: string) => service.tryAcquire(key).catch(() => undefined);
     const asked = Promise.all(['a', 'b', 'c'].map(askIt));
     await clock.advance(5_000);
@@ -146,12 +152,13 @@ describe('health by outcomes', () => {
   it('is up after a refusal that cost the connection only when the new connection carries a request out', async () => {
     const health = new ReportedHealth();
     fails('elsewhere', 'READONLY');
-    const statuses: string[] = [];
-    const observer = { healthChanged: ({ status }: { status: string }) => void statuses.push(status) };
-    const service = new LockService(Object.assign(store, { health }), { clock, observers: [observer] });
+    const { service, statuses } = serviceWith(health);
     const asked = service.tryAcquire('a').catch(() => undefined);
     await clock.advance(0);
+    const requests = store.asked.length;
     health.report('down', 'the connection is lost');
+    // The store may fail at once whatever is sent now.
+    expect(store.asked).toHaveLength(requests);
     health.report('up');
     await clock.advance(1_000);
     expect(statuses).toEqual(['down']);
@@ -164,7 +171,7 @@ describe('health by outcomes', () => {
 
   it('believes a new connection after one refusal where the probe is refused for its own key', async () => {
     const health = new ReportedHealth();
-    const service = new LockService(Object.assign(store, { health }), { clock });
+    const { service } = serviceWith(health);
     const lock = await service.acquire('held', { ttlMs: 9_000 });
     store.carry = async (_call, operation) => {
       throw withFailureKind(new Error('READONLY'), operation === 'acquire' ? 'value' : 'elsewhere');
@@ -201,9 +208,7 @@ describe('health by outcomes', () => {
   it('believes a new connection after a failure of long ago', async () => {
     const health = new ReportedHealth();
     fails('elsewhere', 'MOVED');
-    const statuses: string[] = [];
-    const observer = { healthChanged: ({ status }: { status: string }) => void statuses.push(status) };
-    const service = new LockService(Object.assign(store, { health }), { clock, observers: [observer] });
+    const { service, statuses } = serviceWith(health);
     await Promise.all([service.tryAcquire('a').catch(() => undefined), clock.advance(200)]);
     carriesOut();
     await clock.advance(3_000);
@@ -212,6 +217,42 @@ describe('health by outcomes', () => {
     expect(statuses).toEqual(['down', 'up']);
     expect(service.health.status).toBe('up');
     await service.close();
+  });
+
+  it('believes a store that reports `down` for a moment and is up, as a cluster does that lost one node', async () => {
+    let report: Parameters<HealthSource['onChange']>[0] = () => undefined;
+    const onChange: HealthSource['onChange'] = (listener) => {
+      report = listener;
+      return () => undefined;
+    };
+    fails('elsewhere', 'MOVED');
+    const { service, statuses } = serviceWith({ current: { status: 'up' }, onChange });
+    const asked = service.tryAcquire('a').catch(() => undefined);
+    await clock.advance(0);
+    report({ status: 'down' });
+    report({ status: 'up' });
+    expect(statuses.at(-1)).toBe('up');
+    carriesOut();
+    await clock.advance(1_000);
+    await asked;
+    await service.close();
+  });
+
+  it('is not down by one failure after the end of others, though the probe of those fails still', async () => {
+    fails('refuses');
+    for (const key of ['a', 'b', 'c']) await ask(key);
+    store.carry = (call, operation) => (operation === 'acquire' ? Promise.reject(new Error('of the probe')) : call());
+    await clock.advance(5_000);
+    let acquisitions = 0;
+    store.carry = (call, operation) => {
+      acquisitions += operation === 'acquire' ? 1 : 0;
+      return operation !== 'acquire' || acquisitions === 1 ? call() : Promise.reject(new Error('of one key'));
+    };
+    await locks.tryAcquire('works');
+    await Promise.all([locks.tryAcquire('fails').catch(() => undefined), clock.advance(0)]);
+    expect(acquisitions).toBe(2);
+    await clock.advance(1_500);
+    expect(told).toEqual(['down: MISCONF', 'up']);
   });
 
   it('sends no probe after the close', async () => {

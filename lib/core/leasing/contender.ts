@@ -4,6 +4,7 @@ import { failureKindOf } from '../contract/failure-kind.js';
 import type { ContenderContext } from './contender-context.js';
 import type { LeaseAttempt, RefusedLease } from '../contract/lease-store.js';
 import type { Lease } from './lease.js';
+import { NO_ANSWER_TEXT } from './lease-request.js';
 import { scheduleReplyTimeout } from '../time/reply-timeout.js';
 import { assertLockDelay } from '../options/option-resolver.js';
 import type { PendingAcquisition } from './pending-acquisition.js';
@@ -211,7 +212,7 @@ export class Contender {
     return new Promise((resolve, reject) => {
       const onSilence = (): void => {
         if (this.#isMerelySlow(clock.now() - requestedAt)) resolve(null);
-        else reject(new Error('no answer before the deadline'));
+        else reject(new Error(NO_ANSWER_TEXT));
       };
       const silentMs = Math.max(deadline.at, requestedAt + SILENCE_MS) - clock.now();
       const silenceTimer = isSingleAttempt

@@ -2,10 +2,12 @@ import type { Deadline } from '../time/deadline.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
 import type { TransferredLease } from '../contract/lease-store.js';
 
+export const NO_ANSWER_TEXT = 'no answer before the deadline';
+
 /** Reason why callers wait while the first request of one of them is unanswered for longer than a healthy store takes. */
 export class NoAnswerYetError extends Error {
   constructor() {
-    super('no answer before the deadline');
+    super(NO_ANSWER_TEXT);
   }
 }
 

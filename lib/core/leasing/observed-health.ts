@@ -129,7 +129,7 @@ export class ObservedHealth implements HealthSource {
   #onStoreDown(): void {
     const streak = this.#streak;
     const isStoreDown = this.store.health?.current.status === 'down';
-    if (!streak || !isStoreDown || this.#closeController.signal.aborted) return;
+    if (!streak || !isStoreDown) return;
     const isFresh = streak.clock.now() - (this.#lastFailure?.at ?? 0) < MIN_FAILING_MS;
     if (!this.#isProbing && !(streak.wasAnsweredElsewhere && isFresh)) return;
     this.#isDown = true;

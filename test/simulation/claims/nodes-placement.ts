@@ -24,7 +24,7 @@ export class NodesPlacement {
     return this.#line.map(({ owner }) => owner);
   }
 
-  /** Of a question, whether the key is the owner's. */
+  /** Whether the key is the owner's, if the step asked for it. */
   take(step: Step): boolean | undefined {
     switch (step.does) {
       case 'ask':
