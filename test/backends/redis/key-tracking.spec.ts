@@ -17,6 +17,9 @@ const TTL_MS = atLeastMs(900);
 const HELD = Number(process.env.HELD_KEYS ?? 1_000);
 const MAX_TRACKED = Number(process.env.MAX_TRACKED_KEYS ?? 50);
 
+/** A young process sends its first check when it is 30 s old: `TRACKING_CHECK_MS`. Checks are due every 5 s. */
+const LONGEST_TIME_TO_CHECK_MS = 35_000;
+
 /** A process that holds millions pauses for seconds to collect garbage. */
 const LONG = { ttlMs: UNRENEWED_TTL_MS, waitMs: 60_000 };
 
@@ -93,6 +96,26 @@ describe('the tracking of held keys', () => {
       }
     },
     HELD + 20_000,
+  );
+
+  it(
+    'survives a connection that ends before it has answered a check',
+    async () => {
+      const proxy = await world.proxy();
+      const client = world.disconnecting(new Redis(world.server.url));
+      const duplicate = (options: object): Redis => new Redis(proxy.url, { ...options, retryStrategy: () => 20 });
+      const locks = world.closing(new LockService(redis({ client: Object.assign(client, { duplicate }) })));
+      const lock = await locks.acquire('key', { ttlMs: UNRENEWED_TTL_MS });
+      await eventually(async () => expect(await countTrackedClients(world.operator)).toBe(1));
+      // Jest fails a test in which a promise is rejected that nobody handles. Such a promise ends a process.
+      await proxy.dropReplyAfter(/subscribe/iu);
+      await eventually(() => expect(proxy.connections).toBe(1));
+      await untilTracked();
+      const told = untilLost(lock);
+      await world.operator.del('lock:{key}');
+      await told;
+    },
+    LONGEST_TIME_TO_CHECK_MS + 30_000,
   );
 
   it('leaves the cache of a given client its messages, and says so', async () => {

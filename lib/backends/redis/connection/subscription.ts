@@ -144,7 +144,7 @@ export class Subscription implements Subscriptions {
       this.#lastCheckAt = now;
       const client = this.#client;
       if (client?.status !== 'ready') this.#replaceClient();
-      else if (!isUrgent) await this.#confirmSubscription(client);
+      else if (!isUrgent) await this.#confirmSubscription(client).catch((error) => this.#onFailure(client, error));
       else if (await this.#subscribe(client, undefined)) this.#replacementReason = undefined;
     }
     this.#scheduleCheck();
@@ -173,13 +173,15 @@ export class Subscription implements Subscriptions {
       this.#setSubscribed(client, true);
       return true;
     } catch (error) {
-      this.#reportError(error);
-      this.#setSubscribed(client, false);
+      this.#onFailure(client, error);
       return false;
     }
   }
 
-  /** Sends SUBSCRIBE, which may be repeated. Resolves to whether the server has answered this client. */
+  /**
+   * Sends SUBSCRIBE, which may be repeated. Resolves to whether the server has answered this client. Rejects when the
+   * connection ends before, or the server refuses.
+   */
   async #confirmSubscription(client: RedisClient): Promise<boolean> {
     const { health, timeoutMs } = this.connection;
     const subscribeReply =
@@ -203,6 +205,11 @@ export class Subscription implements Subscriptions {
     const countReply = this.connection.sendCommand('EVAL', COUNT_LISTENERS_SCRIPT, 1, channel, channel);
     const [, listenerCount] = await countReply.then(asList).catch(() => []);
     return Number(listenerCount);
+  }
+
+  #onFailure(client: RedisClient, error: unknown): void {
+    this.#reportError(error);
+    this.#setSubscribed(client, false);
   }
 
   #reportError(error: unknown): void {
