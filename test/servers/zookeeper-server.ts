@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { systemRoot } from '../../servers/newer.js';
+import { timeLimitOf } from '../support/machine.js';
 import { askZookeeper } from './ask-zookeeper.js';
 import { freePort } from './free-port.js';
 import { ServerProcess } from './server-process.js';
@@ -24,6 +25,9 @@ const JVM = [
 
 /** Sessions from twice this. The server looks for expired ones this often. */
 export const TICK_MS = 100;
+
+/** Ticks after which a leader drops a follower that it has not heard of. */
+const MAX_SYNC_TICKS = Math.ceil(timeLimitOf(2_000) / TICK_MS);
 
 export interface ZookeeperServerOptions {
   /** Further lines of zoo.cfg; they win. */
@@ -134,7 +138,7 @@ export class ZookeeperServer {
       'admin.enableServer': false,
       '4lw.commands.whitelist': '*',
       initLimit: 100,
-      syncLimit: 20,
+      syncLimit: MAX_SYNC_TICKS,
       ...this.options.settings,
     };
     return Object.entries(settings)

@@ -6,6 +6,7 @@ import { ZookeeperEnsemble } from '../../servers/zookeeper-ensemble.js';
 import type { ZookeeperServer } from '../../servers/zookeeper-server.js';
 import { eventually } from '../../support/eventually.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 
 for (const name of wantedOf(['zookeeper-ensemble'])) {
@@ -47,12 +48,12 @@ for (const name of wantedOf(['zookeeper-ensemble'])) {
       const others = ensemble.servers.filter((server) => server !== follower);
       const connectString = [follower, ...others].map(({ address }) => address).join(',');
       const held = key();
-      const ours = await connectedTo(follower, () => service(connectString, 6_000, { observers }), held);
+      const ours = await connectedTo(follower, () => service(connectString, timeLimitOf(6_000), { observers }), held);
       const lock = await ours.acquire(held);
-      const other = service(connectString, 6_000);
+      const other = service(connectString, timeLimitOf(6_000));
       follower.freeze();
       try {
-        await eventually(() => events.includes('safe'), { withinMs: 6_000 });
+        await eventually(() => events.includes('safe'), { withinMs: timeLimitOf(6_000) });
         expect(events).toEqual(['jeopardy', 'safe']);
         await expect(other.tryAcquire(held)).resolves.toBeNull();
         await lock.release();
@@ -64,13 +65,16 @@ for (const name of wantedOf(['zookeeper-ensemble'])) {
 
     it('the leader is killed: the holder keeps its lock, those who wait their place, and tokens grow', async () => {
       const leader = await ensemble.leader();
-      const [ours, theirs] = [service(ensemble.connectString, 8_000), service(ensemble.connectString, 8_000)];
+      const [ours, theirs] = [
+        service(ensemble.connectString, timeLimitOf(8_000)),
+        service(ensemble.connectString, timeLimitOf(8_000)),
+      ];
       const held = key();
       const lock = await ours.acquire(held);
-      const waiting = theirs.acquire(held, { waitMs: 20_000 });
+      const waiting = theirs.acquire(held, { waitMs: timeLimitOf(20_000) });
       const untouched = await theirs.acquire(key());
       await leader.kill();
-      await eventually(() => ours.withLock(key(), () => 'in', { waitMs: 500 }), { withinMs: 8_000 });
+      await eventually(() => ours.withLock(key(), () => 'in', { waitMs: 500 }), { withinMs: timeLimitOf(8_000) });
       expect(lock.isHeld).toBe(true);
       expect(untouched.isHeld).toBe(true);
       await lock.release();
@@ -98,17 +102,21 @@ for (const name of wantedOf(['zookeeper-ensemble'])) {
       await eventually(async () => expect(await ensemble.servers[2]?.ask('srvr')).toContain('Mode: read-only'));
       await expect(failureOf(ours.tryAcquire(key()))).resolves.toBeInstanceOf(LockBackendError);
       await Promise.all([one?.launch(), two?.launch()]);
-      await eventually(() => ours.withLock(held, () => 'in', { waitMs: 1_000 }), { withinMs: 10_000 });
+      await eventually(() => ours.withLock(held, () => 'in', { waitMs: 1_000 }), { withinMs: timeLimitOf(10_000) });
     });
 
     it('Z4, Z7: connections break and sessions move from server to server: never two inside', async () => {
       const proxies = await Promise.all(ensemble.servers.map((server) => FaultProxy.start(server)));
       const connectString = proxies.map(({ port }) => `127.0.0.1:${port}`).join(',');
-      const all = [service(connectString, 4_000), service(connectString, 4_000), service(connectString, 4_000)];
+      const all = [
+        service(connectString, timeLimitOf(4_000)),
+        service(connectString, timeLimitOf(4_000)),
+        service(connectString, timeLimitOf(4_000)),
+      ];
       const hot = key();
       let [inside, most, visits] = [0, 0, 0];
       const visit = async (place: number): Promise<void> => {
-        const lock = await all[place % 3]?.acquire(hot, { waitMs: 20_000 });
+        const lock = await all[place % 3]?.acquire(hot, { waitMs: timeLimitOf(20_000) });
         inside += 1;
         most = Math.max(most, inside);
         proxies[place % 3]?.reset();
