@@ -50,7 +50,9 @@ export {
   type ErrorWithFailureKind,
   withFailureKind,
 } from './contract/failure-kind.js';
-export { type BackendHealth, type HealthSource, type NodeHealth, ReportedHealth } from './contract/health.js';
+export type { BackendHealth, HealthSource, NodeHealth } from './contract/health.js';
+export { HealthListeners } from './contract/health-listeners.js';
+export { ReportedHealth } from './contract/reported-health.js';
 export { type Holder, type HolderMetadata } from './contract/holder.js';
 export { type KeyHolder, type KeyState, type KeyWaiter, type LeaseState } from './contract/key-state.js';
 export { type PollingOptions } from './leasing/contender-context.js';

@@ -119,6 +119,12 @@ describe('the stream of events', () => {
         throw new Error('broken');
       },
     };
+    const fail = (): unknown => Promise.reject(new Error('broken later'));
+    const brokenLater: LockTracer = {
+      begin: () => ({ granted: fail, refused: fail, failed: fail }),
+      enter: fail,
+      leave: fail,
+    };
     const tracer: LockTracer = {
       begin: ({ key, waitMs }) => {
         const who = caller.getStore();
@@ -132,7 +138,7 @@ describe('the stream of events', () => {
       run: (hold, work) => caller.run(`inside of ${hold.key}`, work),
     };
     const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
-    for (const one of [broken, tracer]) locks.observe({ tracer: one });
+    for (const one of [broken, brokenLater, tracer]) locks.observe({ tracer: one });
     const work = (): string | undefined => caller.getStore();
     const [ann, bob] = ['ann', 'bob'].map((who) => caller.run(who, () => locks.withLock('k', work)));
     await expect(Promise.all([ann, bob])).resolves.toEqual(['inside of k', 'inside of k']);
@@ -149,6 +155,7 @@ describe('the stream of events', () => {
       ['kim', 'does not get it'],
     ]);
     expect(warned).toHaveBeenCalledWith('a lock tracer threw: Error: broken');
+    expect(warned).toHaveBeenCalledWith('a lock tracer threw: Error: broken later');
     warned.mockRestore();
   });
 });

@@ -127,9 +127,9 @@ export class MemcachedNode {
   #onLost(error: MemcachedError): void {
     this.#connection = undefined;
     if (this.#isClosed) return;
-    this.#report(this.#toErrorWithServerName(error));
     this.#retryAllowedAt = -Infinity;
     this.#scheduleRetry(MIN_RETRY_PAUSE_MS);
+    this.#report(this.#toErrorWithServerName(error));
   }
 
   #scheduleRetry(delayMs: number): void {

@@ -1,11 +1,11 @@
-import type { BackendHealth, NodeHealth } from '../../core/index.js';
+import { type BackendHealth, HealthListeners, type NodeHealth } from '../../core/index.js';
 import { getNodeDetails } from '../redis/cluster/cluster-health.js';
 import { getMajority } from './quorum-call.js';
 import type { RedlockNode } from './redlock-node.js';
 
 /** Health of a quorum of nodes. Tells listeners of each node that fails or recovers, even if the quorum stays up. */
 export class QuorumHealth {
-  readonly #listeners = new Set<(health: BackendHealth) => void>();
+  readonly #listeners = new HealthListeners();
   #lastSummary: string;
 
   constructor(private readonly nodes: readonly RedlockNode[]) {
@@ -20,8 +20,7 @@ export class QuorumHealth {
   }
 
   onChange(listener: (health: BackendHealth) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   #notifyListeners(): void {
@@ -29,7 +28,7 @@ export class QuorumHealth {
     const summary = summaryOf(current);
     if (summary === this.#lastSummary) return;
     this.#lastSummary = summary;
-    for (const listener of this.#listeners) listener(current);
+    this.#listeners.notify(current);
   }
 }
 

@@ -1,4 +1,4 @@
-import { callTracer } from '../events/call-tracer.js';
+import { callListener } from '../contract/call-listener.js';
 import { type CallTrace, type LockTracer, toTracedHold } from '../events/lock-tracer.js';
 import type { Hold } from '../holding/hold.js';
 import { KeyHeld } from './key-held.js';
@@ -17,9 +17,9 @@ export async function runTraced<Result extends Hold | KeyHeld>(
 ): Promise<Result> {
   const { key, options } = acquisition;
   const call = { key, backend, waitMs: options.waitMs };
-  const traces = tracers.map((tracer) => callTracer(() => tracer.begin(call)));
+  const traces = tracers.map((tracer) => callListener('a lock tracer threw', () => tracer.begin(call)));
   const endTraces = (endTrace: (trace: CallTrace) => void): void => {
-    for (const trace of traces) if (trace) callTracer(() => endTrace(trace));
+    for (const trace of traces) if (trace) callListener('a lock tracer threw', () => endTrace(trace));
   };
   try {
     const result = await acquisition.run();

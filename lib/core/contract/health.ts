@@ -22,34 +22,3 @@ export interface NodeHealth extends Omit<BackendHealth, 'nodes'> {
   /** Host and port, or another name that no other node has. */
   readonly name: string;
 }
-
-/** Health that a store updates by calls of `report`. */
-export class ReportedHealth {
-  #status: BackendHealth['status'] = 'idle';
-  #trouble: string | undefined;
-  readonly #advice = new Map<string, string>();
-  readonly #listeners = new Set<(health: BackendHealth) => void>();
-
-  get current(): BackendHealth {
-    const details = [...(this.#trouble === undefined ? [] : [this.#trouble]), ...this.#advice.values()];
-    return { status: this.#status, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
-  }
-
-  report(status: BackendHealth['status'], trouble?: string): void {
-    const hasChanged = status !== this.#status;
-    this.#status = status;
-    this.#trouble = trouble;
-    if (hasChanged) for (const listener of this.#listeners) listener(this.current);
-  }
-
-  /** Sets the advice to operators about `topic`, or removes it with `undefined`. */
-  setAdvice(topic: string, advice: string | undefined): void {
-    if (advice === undefined) this.#advice.delete(topic);
-    else this.#advice.set(topic, advice);
-  }
-
-  onChange(listener: (health: BackendHealth) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-}

@@ -1,3 +1,4 @@
+import { callListener } from '../contract/call-listener.js';
 import { isLockError, LockBackendError, type LockError } from '../contract/errors.js';
 import { EVENT_CHANNELS } from './event-channels.js';
 import { type EventStreamOptions, LockEventStream } from './lock-event-stream.js';
@@ -62,35 +63,8 @@ export class Observers {
     const channel = EVENT_CHANNELS[name];
     if (this.#observers.size === 0 && !channel.hasSubscribers) return;
     const event = describe();
-    for (const observer of this.#observers) callObserver(observer, name, event);
+    for (const observer of this.#observers)
+      callListener(`a lock observer threw in ${name}`, () => observer[name]?.(event));
     if (channel.hasSubscribers) channel.publish({ backend: this.backendName, ...event });
-  }
-}
-
-function callObserver<Name extends keyof LockEvents>(
-  observer: LockEventMethods,
-  name: Name,
-  event: LockEvents[Name],
-): void {
-  const warn = (error: unknown): void => emitWarningOf(`a lock observer threw in ${name}`, error);
-  try {
-    const result: unknown = observer[name]?.(event);
-    // An async method fits the type of an observer, too, and its promise may reject.
-    if (typeof result === 'object' && result !== null) Promise.resolve(result).catch(warn);
-  } catch (error) {
-    warn(error);
-  }
-}
-
-export function emitWarningOf(occurrence: string, error: unknown): void {
-  process.emitWarning(`${occurrence}: ${textOf(error)}`);
-}
-
-/** Returns the text of any value. `String` alone throws for an object without a prototype. */
-function textOf(error: unknown): string {
-  try {
-    return String(error);
-  } catch {
-    return 'an object that has no text';
   }
 }

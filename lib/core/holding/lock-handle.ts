@@ -1,6 +1,6 @@
 import { type Share, shareOf } from '../contract/claim.js';
 import { LockConfigurationError, LockLostError } from '../contract/errors.js';
-import { callTracer } from '../events/call-tracer.js';
+import { callListener } from '../contract/call-listener.js';
 import { toTracedHold, type TracedHold, wrapInTracers } from '../events/lock-tracer.js';
 import { withKeepAlive } from '../kit/keep-alive.js';
 import type { Hold } from './hold.js';
@@ -24,7 +24,7 @@ export class LockHandle implements AsyncDisposable {
     if (observers.tracers.length === 0 || new.target !== LockHandle || isReentry(hold)) return;
     const tracedHold = toTracedHold(hold, backend.name);
     this.#tracedHold = tracedHold;
-    for (const { enter } of observers.tracers) callTracer(() => enter?.(tracedHold));
+    for (const { enter } of observers.tracers) callListener('a lock tracer threw', () => enter?.(tracedHold));
   }
 
   /**
@@ -159,7 +159,8 @@ export class LockHandle implements AsyncDisposable {
   #notifyTracers(): void {
     const tracedHold = this.#tracedHold;
     if (!tracedHold) return;
-    for (const { leave } of this.hold.listener.service.observers.tracers) callTracer(() => leave?.(tracedHold));
+    for (const { leave } of this.hold.listener.service.observers.tracers)
+      callListener('a lock tracer threw', () => leave?.(tracedHold));
   }
 }
 

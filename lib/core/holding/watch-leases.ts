@@ -32,12 +32,21 @@ function renewAll(holds: HoldsById): void {
 async function revokeOrRenew(store: LeaseStore, key: string, holds: HoldsById, mayRenew: () => boolean): Promise<void> {
   const watchdog = holds.getById(key)?.watchdog;
   if (!watchdog) return;
-  const isHeld = await store.isHeldBy?.(key, watchdog.lease.owner).catch(() => undefined);
+  const isHeld = await isStillHeld(store, key, watchdog.lease.owner);
   const hold = holds.getById(key);
   // During the reading the lease may have been released or handed off.
   if (hold?.watchdog !== watchdog) return;
   if (isHeld === false) watchdog.revoke();
   else if (hold.options.watchdog && mayRenew()) watchdog.renewNow();
+}
+
+/** Resolves to `undefined` when the store cannot tell. */
+async function isStillHeld(store: LeaseStore, key: string, owner: string): Promise<boolean | undefined> {
+  try {
+    return await store.isHeldBy?.(key, owner);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Returns a function that returns true at most `maxPerSecond` times a second. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isLockError } from '../contract/errors.js';
 import { failureKindOf } from '../contract/failure-kind.js';
 import type { BackendHealth, HealthSource } from '../contract/health.js';
+import { HealthListeners } from '../contract/health-listeners.js';
 import { ownMetadata } from '../contract/holder.js';
 import type { LeaseStore } from '../contract/lease-store.js';
 import { errorText } from '../contract/error-text.js';
@@ -53,7 +54,7 @@ interface Failure {
  * succeeds.
  */
 export class ObservedHealth implements HealthSource {
-  readonly #listeners = new Set<(health: BackendHealth) => void>();
+  readonly #listeners = new HealthListeners();
   readonly #closeController = new AbortController();
   #hasAnswered = false;
   #isDown = false;
@@ -71,7 +72,7 @@ export class ObservedHealth implements HealthSource {
   ) {
     store.health?.onChange((health) => {
       if (health.status === 'down') this.#onStoreDown();
-      this.#notifyListeners(this.#addOwnFindings(health));
+      this.#listeners.notify(this.#addOwnFindings(health));
     });
   }
 
@@ -81,8 +82,7 @@ export class ObservedHealth implements HealthSource {
   }
 
   onChange(listener: (health: BackendHealth) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   /** Notes that the server carried out a request, or refused the request because of a holder. */
@@ -149,11 +149,7 @@ export class ObservedHealth implements HealthSource {
     this.#streak = undefined;
     if (!this.#isDown) return;
     this.#isDown = false;
-    this.#notifyListeners(this.current);
-  }
-
-  #notifyListeners(health: BackendHealth): void {
-    for (const listener of this.#listeners) listener(health);
+    this.#listeners.notify(this.current);
   }
 
   #addOwnFindings(storeHealth: BackendHealth): BackendHealth {
@@ -196,7 +192,7 @@ export class ObservedHealth implements HealthSource {
         // Later failures need a probe of their own.
         if (this.#streak !== firstStreak) break;
         this.#isDown = true;
-        this.#notifyListeners(this.current);
+        this.#listeners.notify(this.current);
       }
       await pause(clock, pauseMs, { background: true, signal });
     }

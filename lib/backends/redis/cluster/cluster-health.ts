@@ -1,4 +1,4 @@
-import type { BackendHealth, NodeHealth, ReportedHealth } from '../../../core/index.js';
+import { type BackendHealth, HealthListeners, type NodeHealth, type ReportedHealth } from '../../../core/index.js';
 
 interface WatchedNode {
   readonly health: ReportedHealth;
@@ -11,7 +11,7 @@ interface WatchedNode {
  */
 export class ClusterHealth {
   readonly #nodes = new Map<string, WatchedNode>();
-  readonly #listeners = new Set<(health: BackendHealth) => void>();
+  readonly #listeners = new HealthListeners();
   #downReason: string | undefined;
   #lastNotifiedStatus: BackendHealth['status'] = 'idle';
 
@@ -58,13 +58,12 @@ export class ClusterHealth {
   }
 
   onChange(listener: (health: BackendHealth) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   #notifyListeners(health: BackendHealth): void {
     this.#lastNotifiedStatus = health.status;
-    for (const listener of this.#listeners) listener(health);
+    this.#listeners.notify(health);
   }
 }
 

@@ -1,0 +1,17 @@
+import { callListener } from './call-listener.js';
+import type { BackendHealth } from './health.js';
+
+/** Listeners for the changes of a health. */
+export class HealthListeners {
+  readonly #listeners = new Set<(health: BackendHealth) => void>();
+
+  /** Returns a function that removes `listener`. */
+  add(listener: (health: BackendHealth) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  notify(health: BackendHealth): void {
+    for (const listener of this.#listeners) callListener('a listener of health threw', () => listener(health));
+  }
+}
