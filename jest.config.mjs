@@ -43,5 +43,5 @@ export default {
   workerIdleMemoryLimit: 0,
   // The next process may still be starting when all is over; on a busy machine it ends late.
   workerGracefulExitTimeout: 10_000,
-  testTimeout: 30_000,
+  testTimeout: 60_000,
 };

@@ -1,6 +1,5 @@
 import { eventually } from '../support/eventually.js';
 import { FaultProxy } from '../support/fault-proxy.js';
-import { timeLimitOf } from '../support/machine.js';
 import { freePort } from './free-port.js';
 import { ZookeeperServer, type ZookeeperServerOptions } from './zookeeper-server.js';
 
@@ -64,7 +63,7 @@ export class ZookeeperEnsemble {
 
   /** Resolves when all three are one ensemble again. */
   async complete(): Promise<void> {
-    await eventually(async () => (await this.followers()).length === 2, { withinMs: timeLimitOf(15_000) });
+    await eventually(async () => (await this.followers()).length === 2, { withinMs: 15_000 });
   }
 
   async stop(): Promise<void> {

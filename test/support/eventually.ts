@@ -1,5 +1,10 @@
+import { timeLimitOf } from './machine.js';
+
 export interface EventuallyOptions {
-  /** @default 5_000 */
+  /**
+   * Time on a machine that is not slow: see `timeLimitOf`.
+   * @default 5_000
+   */
   readonly withinMs?: number;
   /** @default 3 */
   readonly everyMs?: number;
@@ -11,7 +16,8 @@ export interface EventuallyOptions {
  * @throws the condition's last error, as the cause of one that names the deadline
  */
 export async function eventually<T>(condition: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
-  const { withinMs = 5_000, everyMs = 3 } = options;
+  const { everyMs = 3 } = options;
+  const withinMs = timeLimitOf(options.withinMs ?? 5_000);
   const abandonAt = performance.now() + withinMs;
   for (;;) {
     const outcome = await attempt(condition);
