@@ -48,7 +48,7 @@ export function loss({ harness, revoking, alone }: Suite): void {
     const key = contract.key();
     const lock = await ours.acquire(key);
     await harness.revoke(key);
-    const next = await theirs.acquire(key, { waitMs: 5_000, ttlMs: 20_000 });
+    const next = await theirs.acquire(key, { waitMs: timeLimitOf(5_000), ttlMs: 20_000 });
     await aborted(lock.signal);
     const since = performance.now();
     await lock.release();

@@ -1,5 +1,6 @@
 import { expect } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
+import { timeLimitOf } from '../support/machine.js';
 import { SLACK_MS } from './contract.js';
 import type { Suite } from './suite.js';
 
@@ -35,7 +36,7 @@ export function release({ harness, it, revoking, alone }: Suite): void {
     const key = contract.key();
     const former = await contract.win(ours, key, { ttlMs: LONG_TTL_MS });
     await harness.revoke(key);
-    const present = await contract.win(theirs, key, { ttlMs: LONG_TTL_MS, waitMs: 5_000 });
+    const present = await contract.win(theirs, key, { ttlMs: LONG_TTL_MS, waitMs: timeLimitOf(5_000) });
     await expect(former.renew()).resolves.toBe(false);
     await former.release();
     await expect(contract.contend(ours, key)).resolves.toBeNull();

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { type LockBackend, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import type { Lease } from '../../lib/core/leasing/lease.js';
 import { eventually } from '../support/eventually.js';
+import { timeLimitOf } from '../support/machine.js';
 import { fencingToken, LAST_HAND_OFF } from '../support/fencing-token.js';
 import { failureOf, Gate, handled, PATIENT_MS, SLACK_MS } from './contract.js';
 import type { Suite } from './suite.js';
@@ -51,12 +52,13 @@ export function waiting({ harness, it, alone }: Suite): void {
     const other = await contract.service();
     const key = contract.key();
     const lock = await holder.acquire(key, { ttlMs: LONG_TTL_MS });
+    const waitMs = timeLimitOf(150);
     const since = performance.now();
-    const error = await failureOf(other.acquire(key, { waitMs: 150 }));
+    const error = await failureOf(other.acquire(key, { waitMs }));
     const elapsed = performance.now() - since;
     expect(error).toBeInstanceOf(LockTimeoutError);
-    expect(elapsed).toBeGreaterThanOrEqual(149);
-    expect(elapsed).toBeLessThan(150 + SLACK_MS);
+    expect(elapsed).toBeGreaterThanOrEqual(waitMs - 1);
+    expect(elapsed).toBeLessThan(waitMs + SLACK_MS);
     if (harness.namesHolder) {
       expect(error).toMatchObject({ holder: { label: 'the-holder', pid: process.pid, host: hostname() } });
       const { holder: told } = error as LockTimeoutError;

@@ -4,6 +4,7 @@ import { getEventListeners, setMaxListeners } from 'node:events';
 import { LockBackendError, LockDeadlockError, LockShutdownError, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, Gate, handled, SLACK_MS } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
+import { timeLimitOf } from '../support/machine.js';
 import { liveBytes } from '../support/live-bytes.js';
 import type { Suite } from '../conformance/suite.js';
 import type { FaultTheme } from './fault-theme.js';
@@ -106,7 +107,7 @@ function givingUp({ harness, it }: Suite): void {
     expect(outcomes.abandoned).toBeGreaterThan(0);
     await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
     expect(gaveUp.flatMap((signal) => getEventListeners(signal, 'abort'))).toEqual([]);
-    await (await services[0]?.acquire(key, { waitMs: 1_000 }))?.release();
+    await (await services[0]?.acquire(key, { waitMs: timeLimitOf(1_000) }))?.release();
   });
 
   it('A17: one signal for a thousand waits collects no listeners', async (contract) => {

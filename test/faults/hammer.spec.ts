@@ -22,6 +22,7 @@ import {
 } from '../support/history-checker.js';
 import { logStatements } from '../support/statement-log.js';
 import { ProxiedBackend } from './proxied-backend.js';
+import { timeLimitOf } from '../support/machine.js';
 
 /** `HAMMER_MS=10000` for the whole of it. */
 const RUN_MS = Number(process.env.HAMMER_MS ?? 1_000);
@@ -41,7 +42,7 @@ describe(`${PROCESSES} processes on one key`, () => {
     directory = await mkdtemp(join(tmpdir(), 'hammer-'));
     server = await RedisServer.start();
     holders.push(...(await Promise.all(Array.from({ length: PROCESSES }, () => Holder.spawn()))));
-  }, 60_000);
+  }, timeLimitOf(60_000));
   afterAll(async () => {
     await Promise.all(holders.map((holder) => holder.kill()));
     await server.stop();

@@ -2,6 +2,7 @@ import { expect } from '@jest/globals';
 import type { BackendHealth, LockService } from 'nestjs-distributed-lock/core';
 import type { Contract } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
+import { timeLimitOf } from '../support/machine.js';
 import { ProxiedBackend } from './proxied-backend.js';
 import type { Suite } from '../conformance/suite.js';
 import { type BackendName, registered } from '../backends/registry.js';
@@ -16,10 +17,10 @@ const IDLE_MS = 1_500;
 const IDLE_ON_REDIS_MS = 31_000;
 
 /** Noticing may take five seconds, and a new connection a moment. */
-const NOTICED_WITHIN_MS = 6_000;
-const AT_ONCE_MS = 2_500;
+const NOTICED_WITHIN_MS = 5_000 + timeLimitOf(1_000);
+const AT_ONCE_MS = timeLimitOf(2_500);
 /** ZooKeeper answers all in order, so that a slow disk keeps everything waiting: silence says less there, and takes 3 s. */
-const SLOW_MS = 4_500;
+const SLOW_MS = timeLimitOf(4_500);
 
 /** Forgets idle connections as a network does: those that exist are black holes, for good, and new ones work. */
 const title = 'a connection that the network forgot';

@@ -2,6 +2,7 @@ import { expect } from '@jest/globals';
 import { LockBackendError, type LockHandle } from 'nestjs-distributed-lock/core';
 import { aborted, type Contract, failureOf, SLACK_MS, throughout } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
+import { atLeastMs, timeLimitOf } from '../support/machine.js';
 import { ProxiedBackend } from './proxied-backend.js';
 import type { Suite } from '../conformance/suite.js';
 import type { RegisteredBackend, Wire } from '../backends/registered-backend.js';
@@ -10,9 +11,9 @@ import type { FaultTheme } from './fault-theme.js';
 import { transfers } from './transfers.js';
 
 /** Long enough for a busy machine, and short enough to wait for its end. */
-const SESSION_TTL_MS = 3_000;
+const SESSION_TTL_MS = Math.ceil(atLeastMs(3_000) / 1_000) * 1_000;
 /** A busy machine may stand still for almost half of it. */
-const SLOW_TTL_MS = 5_000;
+const SLOW_TTL_MS = atLeastMs(5_000);
 const LONG_TTL_MS = 20_000;
 
 export const network: FaultTheme = {
@@ -35,7 +36,7 @@ function asking({ harness, it }: Suite, { acquire }: Wire): void {
     const service = await world.proxied(key);
     proxy.drop('up');
     const sent = new Promise<void>((resolve) => proxy.onRequest(() => resolve()));
-    const acquiring = service.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
+    const acquiring = service.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: timeLimitOf(10_000) });
     await sent;
     proxy.resume();
     const lock = await acquiring;
@@ -55,7 +56,7 @@ function asking({ harness, it }: Suite, { acquire }: Wire): void {
     expect(performance.now() - since).toBeLessThan(300 + SLACK_MS);
     world.proxy.resume();
     await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
-    await (await (await contract.service()).acquire(key, { waitMs: 2_000 })).release();
+    await (await (await contract.service()).acquire(key, { waitMs: timeLimitOf(2_000) })).release();
   });
 
   it('A6: reply of acquire lost, command executed: no waiting for our own ghost', async (contract) => {
@@ -64,7 +65,7 @@ function asking({ harness, it }: Suite, { acquire }: Wire): void {
     const service = await world.proxied(key);
     const lost = world.proxy.dropReplyAfter(acquire);
     // Who waits for a ghost waits for its TTL, and so in vain.
-    const acquiring = service.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
+    const acquiring = service.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: timeLimitOf(10_000) });
     await lost;
     const lock = await acquiring;
     expect(lock.isHeld).toBe(true);
@@ -89,7 +90,7 @@ function asking({ harness, it }: Suite, { acquire }: Wire): void {
     const service = await world.proxied(key);
     void world.proxy.delayReplyOf(acquire, ttlMs + 100);
     const other = await contract.service();
-    const lock = await service.acquire(key, { ttlMs, waitMs: 10_000 });
+    const lock = await service.acquire(key, { ttlMs, waitMs: timeLimitOf(10_000) });
     expect(lock.isHeld).toBe(true);
     const stolen = await other.tryAcquire(key);
     // On a busy machine the short lease may have ended meanwhile, and is known to have.
@@ -131,7 +132,7 @@ function givingBack({ harness, it }: Suite, { release }: Wire): void {
     await lost;
     expect(losses).toEqual([]);
     await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
-    await (await (await contract.service()).acquire(key, { waitMs: 2_000 })).release();
+    await (await (await contract.service()).acquire(key, { waitMs: timeLimitOf(2_000) })).release();
   });
 }
 
@@ -160,7 +161,7 @@ function renewing({ harness, it }: Suite, { sessions = false }: RegisteredBacken
       const note = (event: string) => () => void events.push(event);
       const observers = [{ jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') }];
       const service = await world.proxied(undefined, { observers });
-      const lock = await service.acquire(contract.key(), { ttlMs: 3_000 });
+      const lock = await service.acquire(contract.key(), { ttlMs: atLeastMs(3_000) });
       world.proxy.refuse();
       world.proxy.reset();
       await eventually(() => lock.state === 'jeopardy');
@@ -184,7 +185,7 @@ function renewing({ harness, it }: Suite, { sessions = false }: RegisteredBacken
     const lostAt = performance.now();
     await lock.release();
     expect(performance.now() - lostAt).toBeLessThan(SLACK_MS);
-    const next = await (await contract.service()).acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
+    const next = await (await contract.service()).acquire(key, { ttlMs: LONG_TTL_MS, waitMs: timeLimitOf(10_000) });
     // All that was sent meanwhile arrives now.
     world.proxy.resume();
     await eventually(async () => expect(await service.tryAcquire(key)).toBeNull(), { withinMs: 10_000 });

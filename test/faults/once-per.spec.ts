@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { wantedOf } from '../backends/describe-backend.js';
 import { type BackendName, registered } from '../backends/registry.js';
 import type { CronApi, Try } from '../support/harness-cron-child.js';
-import { atLeastMs } from '../support/machine.js';
+import { atLeastMs, timeLimitOf } from '../support/machine.js';
 import { type Child, spawnChild } from '../support/processes.js';
 
 const TICKS = Number(process.env.ONCE_TICKS ?? 12);
@@ -64,12 +64,12 @@ describe(`${PROCESSES} processes whose clocks differ, and a job that each of the
       // At once, and when the lease has ended.
       afterKill = await run(others, { ticks: 2, periodMs: KILLED.ttlMs * 1.5 });
     },
-    MOST_ROUNDS * TICKS * PERIOD_MS + 180_000,
+    MOST_ROUNDS * TICKS * PERIOD_MS + timeLimitOf(180_000),
   );
   afterAll(async () => {
     await Promise.all(children.map((child) => child.kill()));
     await Promise.all(harnesses.map((harness) => harness.stop()));
-  }, 60_000);
+  }, timeLimitOf(60_000));
 
   for (const name of names) {
     it(`${name} has it run once a tick, as often as there are ticks`, () => {

@@ -2,6 +2,7 @@ import type { Contract } from '../conformance/contract.js';
 import { leadAfter, toldFirst } from './cut-off.js';
 import { ProxiedBackend } from './proxied-backend.js';
 import type { FaultTheme } from './fault-theme.js';
+import { atLeastMs } from '../support/machine.js';
 
 /** `ORDER_ROUNDS=200` for the whole of it. */
 const ROUNDS = Number(process.env.ORDER_ROUNDS ?? 20);
@@ -22,7 +23,7 @@ export const order: FaultTheme = {
 };
 
 /** For ZooKeeper: ten sessions begin at once, and each of their requests is due within a quarter of the session. */
-export const orderOfSlowSessions: FaultTheme = { ...order, sessionTtlMs: 2_000 };
+export const orderOfSlowSessions: FaultTheme = { ...order, sessionTtlMs: Math.ceil(atLeastMs(2_000) / 1_000) * 1_000 };
 
 /** How long the holder knew of its loss when the next one got the key. */
 async function oneRound(contract: Contract): Promise<number> {

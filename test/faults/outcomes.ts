@@ -1,5 +1,6 @@
 import { expect } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
+import { timeLimitOf } from '../support/machine.js';
 import type { FaultTheme } from './fault-theme.js';
 
 const PATIENCE = { withinMs: 25_000 };
@@ -24,7 +25,7 @@ export const outcomes: FaultTheme = {
         await thaw();
       }
       await eventually(() => expect(locks.health.status).toBe('up'), PATIENCE);
-      await expect(locks.withLock(contract.key(), () => 'in', { waitMs: 5_000 })).resolves.toBe('in');
+      await expect(locks.withLock(contract.key(), () => 'in', { waitMs: timeLimitOf(5_000) })).resolves.toBe('in');
     });
   },
 };

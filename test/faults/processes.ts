@@ -2,13 +2,14 @@ import { expect } from '@jest/globals';
 import { SLACK_MS, throughout } from '../conformance/contract.js';
 import { RedisServer } from '../servers/redis-server.js';
 import { eventually } from '../support/eventually.js';
+import { atLeastMs, timeLimitOf } from '../support/machine.js';
 import { FencedResource } from '../support/fenced-resource.js';
 import { startHolder } from './start-holder.js';
 import type { FaultTheme } from './fault-theme.js';
 
 const LONG_TTL_MS = 20_000;
 /** Time for a busy machine to renew after half of it. */
-const BLOCKED_TTL_MS = 2_000;
+const BLOCKED_TTL_MS = Math.ceil(atLeastMs(2_000) / 1_000) * 1_000;
 
 export const processes: FaultTheme = {
   title: 'what processes do',
@@ -18,7 +19,7 @@ export const processes: FaultTheme = {
       const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
       await using holder = await startHolder(contract);
       const { fencingToken } = await holder.acquire(key, { ttlMs });
-      const next = other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
+      const next = other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: timeLimitOf(10_000) });
       await holder.kill();
       const killedAt = performance.now();
       const lock = await next;
@@ -33,8 +34,8 @@ export const processes: FaultTheme = {
       const [ours, other, key] = [await contract.service(), await contract.service(), contract.key()];
       const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
       await using waiter = await startHolder(contract);
-      const waiting = waiter.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 }).catch(() => 'killed');
-      const next = other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
+      const waiting = waiter.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: timeLimitOf(10_000) }).catch(() => 'killed');
+      const next = other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: timeLimitOf(10_000) });
       // Its request is on its way; whether it arrives before the end must not matter.
       await waiter.kill();
       await lock.release();
@@ -53,7 +54,7 @@ export const processes: FaultTheme = {
         await using holder = await startHolder(contract);
         await holder.acquire(key, { ttlMs });
         const { belief } = await holder.freezeWhile(key, async () => {
-          const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
+          const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: timeLimitOf(10_000) });
           await resource.write(key, next.fencingToken);
           await next.release();
         });
@@ -72,7 +73,7 @@ export const processes: FaultTheme = {
       await using holder = await startHolder(contract);
       const { fencingToken } = await holder.acquire(key, { ttlMs });
       const belief = holder.child.call('block', { key, ms: ttlMs * 1.5 });
-      const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
+      const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: timeLimitOf(10_000) });
       await resource.write(key, next.fencingToken);
       expect(await belief).toMatchObject({ isHeld: false, state: 'lost', throws: true, aborted: true });
       await expect(holder.child.call('write', { key, resource: resource.url })).resolves.toBe(false);
@@ -98,7 +99,7 @@ export const processes: FaultTheme = {
       const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
       await using holder = await startHolder(contract);
       await holder.acquire(key, { ttlMs });
-      const next = other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
+      const next = other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: timeLimitOf(10_000) });
       holder.child.call('die').catch(() => undefined);
       await expect(holder.child.exited).resolves.toEqual({ code: 7, signal: null });
       await (await next).release();

@@ -106,8 +106,10 @@ function keepsAllData(alone: Declare, restart: Restart): void {
     await work;
     await eventually(async () => expect(await theirs.tryAcquire(key)).toBeNull());
     await eventually(() => lock.state === 'held');
-    await expect(failureOf(theirs.acquire(key, { waitMs: 1_000 }))).resolves.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await expect(failureOf(theirs.acquire(key, { waitMs: timeLimitOf(1_000) }))).resolves.toMatchObject({
+      code: 'LOCK_TIMEOUT',
+    });
     await lock.release();
-    await (await theirs.acquire(key, { waitMs: 2_000 })).release();
+    await (await theirs.acquire(key, { waitMs: timeLimitOf(2_000) })).release();
   });
 }

@@ -10,6 +10,7 @@ import {
 import { memory } from 'nestjs-distributed-lock/memory';
 import { closing, listen, root } from './apps.js';
 import { text } from './http-text.js';
+import { atLeastMs } from '../support/machine.js';
 
 export const AUTHORIZED = { headers: { authorization: 'Bearer on-call' } };
 
@@ -30,7 +31,7 @@ export async function open(
   const lockModule = DistributedLockModule.forRoot({
     backends: { default: memory(), ledger: memory() },
     namespace: 'shop',
-    defaults: { ttlMs: 1_000, waitMs: 20_000 },
+    defaults: { ttlMs: atLeastMs(1_000), waitMs: 20_000 },
     logger: false,
   });
   const metadata = {

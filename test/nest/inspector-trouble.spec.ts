@@ -7,6 +7,7 @@ import { type IncomingMessage, request as sendRequest } from 'node:http';
 import { withFailureKind } from 'nestjs-distributed-lock/core';
 import type { InspectedKey } from 'nestjs-distributed-lock/inspector';
 import { keysOf, open, post } from './inspected-app.js';
+import { timeLimitOf } from '../support/machine.js';
 
 /** Resolves to the status. Unlike `fetch`, sends any `Host`. */
 async function postWithHost(url: string, body: unknown, host: string, origin: string): Promise<number | undefined> {
@@ -28,7 +29,7 @@ describe.each([
       beforeApplicationShutdown: async () => {
         // The end of the test closes the application again, which Nest 10 and 11 tell the hooks once more.
         if (answers.length > 0) return;
-        const signal = AbortSignal.timeout(2_000);
+        const signal = AbortSignal.timeout(timeLimitOf(2_000));
         const response = await fetch(`${url}/events`, { signal });
         answers.push(response.status);
       },

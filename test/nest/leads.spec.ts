@@ -11,6 +11,7 @@ import {
 import { memory } from 'nestjs-distributed-lock/memory';
 import { LeadsExplorer } from '../../lib/nest/leads/leads.explorer.js';
 import { eventually } from '../support/eventually.js';
+import { atLeastMs } from '../support/machine.js';
 import { context } from './apps.js';
 
 /** Until its term ends. */
@@ -61,7 +62,7 @@ describe('@Leads', () => {
     const backend = memory();
     const app = (place: number) => {
       class Chief {
-        @Leads({ key: 'jobs\\:chief', backend: 'quick', ttlMs: 1_000 })
+        @Leads({ key: 'jobs\\:chief', backend: 'quick', ttlMs: atLeastMs(1_000) })
         async lead(term: LockHandle): Promise<void> {
           leaders.push(place);
           await told(term);

@@ -13,6 +13,7 @@ import { LockBackend } from 'nestjs-distributed-lock/core';
 import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { lastValueFrom, type Observable, of, Subject, toArray } from 'rxjs';
 import { eventually } from '../support/eventually.js';
+import { atLeastMs } from '../support/machine.js';
 import { closing, context, listen, root } from './apps.js';
 
 let source = new PassThrough();
@@ -121,7 +122,9 @@ function rawOf(response: object): NodeJS.WritableStream {
 
 describe('a lock lasts as long as what the method returns', () => {
   async function start(store = new MemoryLeaseStore()) {
-    const imports = [DistributedLockModule.forRoot({ backend: new LockBackend(store), defaults: { ttlMs: 600 } })];
+    const imports = [
+      DistributedLockModule.forRoot({ backend: new LockBackend(store), defaults: { ttlMs: atLeastMs(600) } }),
+    ];
     const app = await context({ imports, providers: [Exports] });
     const locks = app.get(LockService);
     const isHeld = (): boolean => locks.inspect().length > 0;

@@ -12,6 +12,7 @@ import { LockBackend } from 'nestjs-distributed-lock/core';
 import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { firstValueFrom, lastValueFrom, Observable, of, Subject, tap, toArray } from 'rxjs';
 import { eventually } from '../support/eventually.js';
+import { atLeastMs } from '../support/machine.js';
 import { context, listening, inMemory, providing } from './apps.js';
 import { Crossing, Deferred } from './crossing.js';
 
@@ -139,7 +140,7 @@ describe('@Locked on a method that returns an Observable', () => {
   it('fails with LockLostError when the lock is lost on the way', async () => {
     const store = new MemoryLeaseStore();
     const backend = new LockBackend(store);
-    const module = DistributedLockModule.forRoot({ backend, defaults: { ttlMs: 600 } });
+    const module = DistributedLockModule.forRoot({ backend, defaults: { ttlMs: atLeastMs(600) } });
     const app = await context({ imports: [module], providers: [Ticker] });
     const lost = lastValueFrom(app.get(Ticker).ticks('1'));
     await eventually(() => subscriptions === 1);
@@ -149,7 +150,8 @@ describe('@Locked on a method that returns an Observable', () => {
   });
 
   it('lets no value through that comes after the lock, however late the loss is told', async () => {
-    const module = DistributedLockModule.forRoot({ backend: memory(), defaults: { ttlMs: 300 } });
+    const ttlMs = atLeastMs(300);
+    const module = DistributedLockModule.forRoot({ backend: memory(), defaults: { ttlMs } });
     const app = await context({ imports: [module], providers: [Ticker] });
     const seen: string[] = [];
     const lost = lastValueFrom(
@@ -159,7 +161,7 @@ describe('@Locked on a method that returns an Observable', () => {
         .pipe(tap((tick) => seen.push(tick))),
     );
     await eventually(() => subscriptions === 1);
-    const blockedUntil = performance.now() + 310;
+    const blockedUntil = performance.now() + ttlMs + 10;
     while (performance.now() < blockedUntil);
     source.next('too late');
     await expect(lost).rejects.toMatchObject({ code: 'LOCK_LOST', reason: 'expired' });

@@ -4,6 +4,7 @@ import { fence, lockIn } from 'nestjs-distributed-lock/sql';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DatabaseName, DATABASES, OTHER_FENCES, startDatabase, type TestDatabase } from './databases.js';
 import type { Client, Work } from './orm-client.js';
+import { timeLimitOf } from '../support/machine.js';
 
 /** A client whose transaction can be told apart once it is over. */
 export interface AdapterOptions {
@@ -200,7 +201,7 @@ function describeOn(
         const since = performance.now();
         await expect(lockIn(second.tx, key, { waitMs })).rejects.toThrow(LockTimeoutError);
         const waitedMs = performance.now() - since;
-        expect(waitedMs).toBeLessThan(limitOf(name, waitMs) + 800);
+        expect(waitedMs).toBeLessThan(limitOf(name, waitMs) + timeLimitOf(800));
         expect(waitedMs).toBeGreaterThanOrEqual(waitMs * 0.9);
         await lockIn(second.tx, `${key} another`, { waitMs });
         await second.write(`${note} after`);

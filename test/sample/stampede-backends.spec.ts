@@ -9,6 +9,7 @@ import { ZookeeperEnsemble } from '../servers/zookeeper-ensemble.js';
 import { ZookeeperOperator } from '../servers/zookeeper-operator.js';
 import { EtcdOperator } from '../backends/etcd/operator.js';
 import { eventually } from '../support/eventually.js';
+import { timeLimitOf } from '../support/machine.js';
 import { SideBySide } from '../support/side-by-side.js';
 import { CHOICES, reportOf, Stampedes } from './stampedes.js';
 
@@ -113,7 +114,7 @@ describe('a stampede in which one process is killed and one frozen with the lock
   };
 
   for (const backend of wantedOf(CHOICES)) {
-    together.it(`sells all and no more on ${backend}`, () => sellsAllAndNoMore(backend), TIME_LIMIT_MS);
+    together.it(`sells all and no more on ${backend}`, () => sellsAllAndNoMore(backend), timeLimitOf(TIME_LIMIT_MS));
   }
 
   for (const backend of wantedOf(['zookeeper', 'etcd'])) {
@@ -143,7 +144,7 @@ describe('a stampede in which one process is killed and one frozen with the lock
           await cluster.stop();
         }
       },
-      TIME_LIMIT_MS,
+      timeLimitOf(TIME_LIMIT_MS),
     );
   }
 
@@ -160,7 +161,11 @@ describe('a stampede in which one process is killed and one frozen with the lock
 
     for (const name of names) {
       const onGivenServer = () => sellsAllAndNoMore(name, { [variable]: server.url });
-      together.it(`sells all and no more on ${name}, on a given server of ${type}`, onGivenServer, TIME_LIMIT_MS);
+      together.it(
+        `sells all and no more on ${name}, on a given server of ${type}`,
+        onGivenServer,
+        timeLimitOf(TIME_LIMIT_MS),
+      );
     }
 
     it(`drops every database on a given server of ${type}`, async () => {

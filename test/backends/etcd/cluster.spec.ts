@@ -6,7 +6,7 @@ import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
 import { RedisServer } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { FencedResource } from '../../support/fenced-resource.js';
 import { serverToken } from '../../support/fencing-token.js';
 import { hammer } from '../../support/harness-hammer.js';
@@ -90,95 +90,111 @@ wantedOf(['etcd-cluster']).forEach(() =>
       await (await eventually(() => theirs.acquire('k'), { withinMs: 15_000 })).release();
     });
 
-    it('E3: members restarted one after the other: nothing is lost, and others go on', async () => {
-      const service = world.service(ELECTION_TTL);
-      await (await service.acquire('k')).release();
-      const lock = await service.acquire('held');
-      for (const member of world.server.members) {
-        await member.kill();
-        await (await service.acquire('k', { waitMs: 20_000 })).release();
-        await member.launch();
-        await eventually(() => world.server.leader(), { withinMs: 10_000 });
-      }
-      await throughout(ELECTION_TTL.sessionTtlMs, () => expect(lock.isHeld).toBe(true));
-      await lock.release();
-    }, 60_000);
-
-    it('order: a holder whose only member is a leader that froze is told before the next one has the lock', async () => {
-      for (let round = 0; round < 2; round += 1) {
-        const leader = await eventually(() => world.server.leader(), { withinMs: 10_000 });
-        const others = world.server.urls.filter((url) => url !== leader.url);
-        const [alone, next] = [
-          world.service({ ...TTL, endpoints: leader.url }),
-          world.service({ ...TTL, endpoints: others }),
-        ];
-        const lock = await alone.acquire('k', { waitMs: 10_000 });
-        let toldAt = Infinity;
-        void aborted(lock.signal).then((at) => (toldAt = at));
-        leader.freeze();
-        const present = await eventually(() => next.acquire('k', { waitMs: 20_000 }), { withinMs: 20_000 });
-        const grantedAt = performance.now();
-        expect(lock.isHeld).toBe(false);
-        expect(toldAt).toBeLessThan(grantedAt);
-        expect(present.fencingToken).toBeGreaterThan(lock.fencingToken);
-        leader.thaw();
-        // The frozen member answers now what it was asked meanwhile.
-        await throughout(500, () => expect([lock.isHeld, present.isHeld]).toEqual([false, true]));
-        await present.release();
-      }
-    }, 90_000);
-
-    it('leader killed and started again under load: no two holders, growing tokens, and a resource that fences', async () => {
-      const directory = await mkdtemp(join(tmpdir(), 'etcd-histories-'));
-      const redis = await RedisServer.start();
-      const resource = new FencedResource(redis.url);
-      const files = [0, 1, 2].map((place) => join(directory, `${place}.jsonl`));
-      const keys = ['hot', 'hot', 'warm'];
-      try {
-        const runs = files.map((history, place) =>
-          hammer(world.service({ ...TTL, patienceMs: 10_000 }), {
-            keys,
-            ms: 7_000,
-            callers: 3,
-            ttlMs: 3_000,
-            history,
-            proc: `${place}`,
-            resource: redis.url,
-          }),
-        );
-        for (const afterMs of [1_500, 2_500]) {
-          await new Promise((resolve) => setTimeout(resolve, afterMs));
-          const leader = await world.server.leader();
-          await leader.kill();
-          await leader.launch();
+    it(
+      'E3: members restarted one after the other: nothing is lost, and others go on',
+      async () => {
+        const service = world.service(ELECTION_TTL);
+        await (await service.acquire('k')).release();
+        const lock = await service.acquire('held');
+        for (const member of world.server.members) {
+          await member.kill();
+          await (await service.acquire('k', { waitMs: 20_000 })).release();
+          await member.launch();
+          await eventually(() => world.server.leader(), { withinMs: 10_000 });
         }
-        const grants = (await Promise.all(runs)).reduce((a, b) => a + b);
-        const history = loadHistory(files);
-        expect(checkExclusion(history)?.message).toBeUndefined();
-        expect(checkTokenOrder(history)?.message).toBeUndefined();
-        const writes = await Promise.all([...new Set(keys)].map((key) => resource.writes(key)));
-        expect(checkResourceOrder(writes.flat())?.message).toBeUndefined();
-        process.stdout.write(
-          `etcd: ${grants} grants while its leader was killed twice, none of two holders at a time\n`,
-        );
-        expect(grants).toBeGreaterThan(50);
-      } finally {
-        resource.close();
-        await redis.stop();
-        await rm(directory, { recursive: true });
-      }
-    }, 60_000);
+        await throughout(ELECTION_TTL.sessionTtlMs, () => expect(lock.isHeld).toBe(true));
+        await lock.release();
+      },
+      timeLimitOf(60_000),
+    );
 
-    it('E8: member removed from the cluster: another one is asked', async () => {
-      await using smaller = await EtcdWorld.start({ members: 3, args: ['--strict-reconfig-check=false'] });
-      const [removed] = smaller.server.members;
-      const service = smaller.service({ ...ELECTION_TTL, endpoints: smaller.server.urls });
-      const lock = await service.acquire('held');
-      await smaller.operator.removeMember(removed.url);
-      await eventually(() => !removed.running, { withinMs: 10_000 });
-      await throughout(ELECTION_TTL.sessionTtlMs * 1.5, () => expect(lock.isHeld).toBe(true));
-      await (await service.acquire('k')).release();
-      await lock.release();
-    }, 60_000);
+    it(
+      'order: a holder whose only member is a leader that froze is told before the next one has the lock',
+      async () => {
+        for (let round = 0; round < 2; round += 1) {
+          const leader = await eventually(() => world.server.leader(), { withinMs: 10_000 });
+          const others = world.server.urls.filter((url) => url !== leader.url);
+          const [alone, next] = [
+            world.service({ ...TTL, endpoints: leader.url }),
+            world.service({ ...TTL, endpoints: others }),
+          ];
+          const lock = await alone.acquire('k', { waitMs: 10_000 });
+          let toldAt = Infinity;
+          void aborted(lock.signal).then((at) => (toldAt = at));
+          leader.freeze();
+          const present = await eventually(() => next.acquire('k', { waitMs: 20_000 }), { withinMs: 20_000 });
+          const grantedAt = performance.now();
+          expect(lock.isHeld).toBe(false);
+          expect(toldAt).toBeLessThan(grantedAt);
+          expect(present.fencingToken).toBeGreaterThan(lock.fencingToken);
+          leader.thaw();
+          // The frozen member answers now what it was asked meanwhile.
+          await throughout(500, () => expect([lock.isHeld, present.isHeld]).toEqual([false, true]));
+          await present.release();
+        }
+      },
+      timeLimitOf(90_000),
+    );
+
+    it(
+      'leader killed and started again under load: no two holders, growing tokens, and a resource that fences',
+      async () => {
+        const directory = await mkdtemp(join(tmpdir(), 'etcd-histories-'));
+        const redis = await RedisServer.start();
+        const resource = new FencedResource(redis.url);
+        const files = [0, 1, 2].map((place) => join(directory, `${place}.jsonl`));
+        const keys = ['hot', 'hot', 'warm'];
+        try {
+          const runs = files.map((history, place) =>
+            hammer(world.service({ ...TTL, patienceMs: 10_000 }), {
+              keys,
+              ms: 7_000,
+              callers: 3,
+              ttlMs: 3_000,
+              history,
+              proc: `${place}`,
+              resource: redis.url,
+            }),
+          );
+          for (const afterMs of [1_500, 2_500]) {
+            await new Promise((resolve) => setTimeout(resolve, afterMs));
+            const leader = await world.server.leader();
+            await leader.kill();
+            await leader.launch();
+          }
+          const grants = (await Promise.all(runs)).reduce((a, b) => a + b);
+          const history = loadHistory(files);
+          expect(checkExclusion(history)?.message).toBeUndefined();
+          expect(checkTokenOrder(history)?.message).toBeUndefined();
+          const writes = await Promise.all([...new Set(keys)].map((key) => resource.writes(key)));
+          expect(checkResourceOrder(writes.flat())?.message).toBeUndefined();
+          process.stdout.write(
+            `etcd: ${grants} grants while its leader was killed twice, none of two holders at a time\n`,
+          );
+          expect(grants).toBeGreaterThan(50);
+        } finally {
+          resource.close();
+          await redis.stop();
+          await rm(directory, { recursive: true });
+        }
+      },
+      timeLimitOf(60_000),
+    );
+
+    it(
+      'E8: member removed from the cluster: another one is asked',
+      async () => {
+        await using smaller = await EtcdWorld.start({ members: 3, args: ['--strict-reconfig-check=false'] });
+        const [removed] = smaller.server.members;
+        const service = smaller.service({ ...ELECTION_TTL, endpoints: smaller.server.urls });
+        const lock = await service.acquire('held');
+        await smaller.operator.removeMember(removed.url);
+        await eventually(() => !removed.running, { withinMs: 10_000 });
+        await throughout(ELECTION_TTL.sessionTtlMs * 1.5, () => expect(lock.isHeld).toBe(true));
+        await (await service.acquire('k')).release();
+        await lock.release();
+      },
+      timeLimitOf(60_000),
+    );
   }),
 );

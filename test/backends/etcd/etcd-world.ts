@@ -7,9 +7,15 @@ import { EtcdLockNames } from '../../../lib/backends/etcd/lock-names.js';
 import { EtcdServer, type EtcdServerOptions } from '../../servers/etcd-server.js';
 import { EtcdOperator, type StoredKey } from './operator.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs } from '../../support/machine.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 
 const names = new EtcdLockNames('lock');
+
+/** Shortest TTL of a session that has to last: whole seconds, as etcd has them. */
+export function wholeSecondsOf(ms: number): number {
+  return Math.ceil(atLeastMs(ms) / 1_000) * 1_000;
+}
 
 /** A cluster of its own, with a proxy in front of its first member: who goes through it suffers, who does not sees the truth. */
 export class EtcdWorld implements AsyncDisposable {
@@ -33,7 +39,7 @@ export class EtcdWorld implements AsyncDisposable {
   }
 
   backend(options: Partial<EtcdOptions> = {}): LockBackend {
-    const backend = etcd({ endpoints: this.server.urls, sessionTtlMs: 2_000, ...options })();
+    const backend = etcd({ endpoints: this.server.urls, sessionTtlMs: wholeSecondsOf(2_000), ...options })();
     this.#opened.push(backend);
     return backend;
   }

@@ -2,11 +2,15 @@ import { describe, expect, it } from '@jest/globals';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, Gate, SLACK_MS, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { serverToken } from '../../support/fencing-token.js';
 import { wantedOf } from '../describe-backend.js';
-import { EtcdWorld, lineOf } from './etcd-world.js';
+import { EtcdWorld, lineOf, wholeSecondsOf } from './etcd-world.js';
 
-const LONG = { sessionTtlMs: 10_000, requestTimeoutMs: 300 };
+/** A request is given up long before the session ends. */
+const LONG = { sessionTtlMs: 10_000, requestTimeoutMs: Math.min(timeLimitOf(300), 1_000) };
+/** For a few TTLs. */
+const TIME_LIMIT_MS = timeLimitOf(30_000);
 
 wantedOf(['etcd']).forEach(() =>
   describe('the network, with etcd', () => {
@@ -29,9 +33,9 @@ wantedOf(['etcd']).forEach(() =>
       const service = await world.proxied(LONG);
       world.proxy.pause('up');
       const since = performance.now();
-      const error = await failureOf(service.acquire('k', { waitMs: 300 }));
+      const error = await failureOf(service.acquire('k', { waitMs: LONG.requestTimeoutMs }));
       expect(error).toBeInstanceOf(LockBackendError);
-      expect(performance.now() - since).toBeLessThan(300 + SLACK_MS);
+      expect(performance.now() - since).toBeLessThan(LONG.requestTimeoutMs + SLACK_MS);
       world.proxy.resume();
       await (await world.service().acquire('k', { waitMs: 5_000 })).release();
       await eventually(async () => expect(await world.places('k')).toEqual([]));
@@ -162,32 +166,42 @@ wantedOf(['etcd']).forEach(() =>
       await throughout(500, async () => expect(await world.places('k')).toMatchObject([{ key: name }]));
     });
 
-    it('A9: reply of acquire later than the lease: never returned as held', async () => {
-      await using world = await EtcdWorld.start();
-      const service = await world.proxied({ sessionTtlMs: 1_000, requestTimeoutMs: 5_000 });
-      world.proxy.delay(1_200, 'down');
-      await expect(failureOf(service.tryAcquire('k'))).resolves.toBeInstanceOf(LockBackendError);
-      world.proxy.delay(0);
-      await eventually(async () => expect(await world.places('k')).toEqual([]));
-    });
+    it(
+      'A9: reply of acquire later than the lease: never returned as held',
+      async () => {
+        await using world = await EtcdWorld.start();
+        const sessionTtlMs = wholeSecondsOf(1_000);
+        const service = await world.proxied({ sessionTtlMs, requestTimeoutMs: 5 * sessionTtlMs });
+        world.proxy.delay(sessionTtlMs * 1.2, 'down');
+        await expect(failureOf(service.tryAcquire('k'))).resolves.toBeInstanceOf(LockBackendError);
+        world.proxy.delay(0);
+        await eventually(async () => expect(await world.places('k')).toEqual([]));
+      },
+      TIME_LIMIT_MS,
+    );
 
-    it('A10: a server slow to renew: the lock stays held', async () => {
-      await using world = await EtcdWorld.start();
-      const service = await world.proxied({ sessionTtlMs: 2_000, requestTimeoutMs: 1_000 });
-      const lock = await service.acquire('k');
-      // A heartbeat is two round trips, one after the other.
-      world.proxy.delay(100);
-      await throughout(6_000, () => expect(lock.isHeld).toBe(true));
-      world.proxy.delay(0);
-      await lock.release();
-    });
+    it(
+      'A10: a server slow to renew: the lock stays held',
+      async () => {
+        await using world = await EtcdWorld.start();
+        const sessionTtlMs = wholeSecondsOf(2_000);
+        const service = await world.proxied({ sessionTtlMs, requestTimeoutMs: sessionTtlMs / 2 });
+        const lock = await service.acquire('k');
+        // A heartbeat is two round trips, one after the other.
+        world.proxy.delay(100);
+        await throughout(3 * sessionTtlMs, () => expect(lock.isHeld).toBe(true));
+        world.proxy.delay(0);
+        await lock.release();
+      },
+      TIME_LIMIT_MS,
+    );
 
     it('A11: renewals that fail for a while: jeopardy, then held again, and no alarm', async () => {
       await using world = await EtcdWorld.start();
       const events: string[] = [];
       const note = (event: string) => () => void events.push(event);
       const observers = [{ jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') }];
-      const service = await world.proxied({ sessionTtlMs: 3_000 }, { observers });
+      const service = await world.proxied({ sessionTtlMs: wholeSecondsOf(3_000) }, { observers });
       const lock = await service.acquire('k');
       world.proxy.refuse();
       world.proxy.reset();
@@ -201,15 +215,16 @@ wantedOf(['etcd']).forEach(() =>
 
     it('A12: renewals that fail until the end: told by our own timer, and nothing then blocks the release', async () => {
       await using world = await EtcdWorld.start();
-      const service = await world.proxied({ sessionTtlMs: 1_000 });
+      const sessionTtlMs = wholeSecondsOf(1_000);
+      const service = await world.proxied({ sessionTtlMs });
       const lock = await service.acquire('k');
       world.proxy.pause();
       const pausedAt = performance.now();
-      expect((await aborted(lock.signal)) - pausedAt).toBeLessThan(1_000 + SLACK_MS);
+      expect((await aborted(lock.signal)) - pausedAt).toBeLessThan(sessionTtlMs + SLACK_MS);
       const lostAt = performance.now();
       await lock.release();
       expect(performance.now() - lostAt).toBeLessThan(SLACK_MS);
-      const next = await world.service().acquire('k', { waitMs: 5_000 });
+      const next = await world.service().acquire('k', { waitMs: timeLimitOf(5_000) });
       // All that was sent meanwhile arrives now.
       world.proxy.resume();
       await eventually(async () => expect(await service.tryAcquire('k')).toBeNull(), { withinMs: 10_000 });

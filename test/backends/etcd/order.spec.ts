@@ -2,14 +2,15 @@ import { describe, expect, it } from '@jest/globals';
 import { aborted } from '../../conformance/contract.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 import { wantedOf } from '../describe-backend.js';
-import { EtcdWorld, lineOf } from './etcd-world.js';
+import { EtcdWorld, lineOf, wholeSecondsOf } from './etcd-world.js';
+import { timeLimitOf } from '../../support/machine.js';
 
 /** `ORDER_ROUNDS=100` for the whole of it. */
 const ROUNDS = Number(process.env.ORDER_ROUNDS ?? 20);
 /** Rounds at a time, each with a key of its own. */
 const LANES = 10;
 /** The shortest that a busy machine keeps until the cut. */
-const TTL_S = 2;
+const TTL_S = wholeSecondsOf(2_000) / 1_000;
 const MEMBERS = { etcd: 1, 'etcd-cluster': 3 };
 
 interface Round {
@@ -42,7 +43,7 @@ wantedOf(['etcd', 'etcd-cluster']).forEach((name) =>
         expect(rounds).toHaveLength(ROUNDS);
         expect(rounds.filter(({ believed }) => believed)).toEqual([]);
       },
-      ROUNDS * 1_000 + 60_000,
+      timeLimitOf(ROUNDS * 1_000 + 60_000),
     );
   }),
 );

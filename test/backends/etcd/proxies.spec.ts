@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { failureOf, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
-import { EtcdWorld, lineOf } from './etcd-world.js';
+import { EtcdWorld, lineOf, wholeSecondsOf } from './etcd-world.js';
 import { Http2Proxy, type OwnAnswer, pageOf } from './http2-proxy.js';
 
 const GRPC = { ':status': 200, 'content-type': 'application/grpc' };
@@ -89,7 +90,7 @@ wantedOf(['etcd']).forEach(() =>
       const since = performance.now();
       await lock.release();
       const next = await waiting;
-      expect(performance.now() - since).toBeLessThan(2_500);
+      expect(performance.now() - since).toBeLessThan(timeLimitOf(2_500));
       await next.release();
       expect(theirs.health.status).toBe('up');
     });
@@ -115,7 +116,7 @@ wantedOf(['etcd']).forEach(() =>
       const events: string[] = [];
       const note = (event: string) => () => void events.push(event);
       const observers = [{ jeopardy: note('jeopardy'), lost: note('lost'), backendFailed: note('failed') }];
-      const service = world.service({ endpoints: proxy.url, sessionTtlMs: 3_000 }, { observers });
+      const service = world.service({ endpoints: proxy.url, sessionTtlMs: wholeSecondsOf(3_000) }, { observers });
       const held = await Promise.all(Array.from({ length: 20 }, (_, index) => service.acquire(`held-${index}`)));
       const work = async (worker: number): Promise<void> => {
         for (let round = 0; round < 50; round += 1) await service.withLock(`k-${worker}-${round % 3}`, () => undefined);
@@ -141,7 +142,7 @@ wantedOf(['etcd']).forEach(() =>
         const since = performance.now();
         await lock.release();
         await (await waiting).release();
-        expect(performance.now() - since).toBeLessThan(1_000);
+        expect(performance.now() - since).toBeLessThan(timeLimitOf(1_000));
       }
     });
   }),

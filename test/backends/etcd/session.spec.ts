@@ -9,7 +9,7 @@ import { aborted, failureOf, SLACK_MS, throughout } from '../../conformance/cont
 import { eventually } from '../../support/eventually.js';
 import { serverToken } from '../../support/fencing-token.js';
 import { wantedOf } from '../describe-backend.js';
-import { EtcdWorld, lineOf, win } from './etcd-world.js';
+import { EtcdWorld, lineOf, wholeSecondsOf, win } from './etcd-world.js';
 
 wantedOf(['etcd']).forEach(() =>
   describe('the session on etcd', () => {
@@ -53,11 +53,12 @@ wantedOf(['etcd']).forEach(() =>
     });
 
     it('E1: one who waits for longer than the TTL keeps the place', async () => {
-      const [ours, theirs] = [world.service({ sessionTtlMs: 2_000 }), world.service({ sessionTtlMs: 2_000 })];
+      const sessionTtlMs = wholeSecondsOf(2_000);
+      const [ours, theirs] = [world.service({ sessionTtlMs }), world.service({ sessionTtlMs })];
       const lock = await ours.acquire('k');
       const waiting = theirs.acquire('k', { waitMs: 20_000 });
       const line = await lineOf(world, 'k', 2);
-      await throughout(4_500, async () => expect(await world.places('k')).toEqual(line));
+      await throughout(sessionTtlMs * 2.25, async () => expect(await world.places('k')).toEqual(line));
       await lock.release();
       expect(serverToken((await waiting).fencingToken)).toBe(await world.tokenOf(line[1]));
       await (await waiting).release();
@@ -110,7 +111,8 @@ wantedOf(['etcd']).forEach(() =>
     });
 
     it('E9: one lease for all locks of a process; when it is revoked all of them are told, and the next ones are granted', async () => {
-      const [ours, theirs] = [world.service({ sessionTtlMs: 3_000 }), world.service({ sessionTtlMs: 3_000 })];
+      const sessionTtlMs = wholeSecondsOf(3_000);
+      const [ours, theirs] = [world.service({ sessionTtlMs }), world.service({ sessionTtlMs })];
       const keys = Array.from({ length: 50 }, (_, i) => `many-${i}`);
       const locks = await Promise.all(keys.map((key) => ours.acquire(key)));
       const others = await theirs.acquire('other');
@@ -120,7 +122,7 @@ wantedOf(['etcd']).forEach(() =>
       const [lease = 0n] = leases;
       const revokedAt = performance.now();
       await world.operator.revoke(lease);
-      expect(Math.max(...(await told)) - revokedAt).toBeLessThan(1_000 + SLACK_MS);
+      expect(Math.max(...(await told)) - revokedAt).toBeLessThan(sessionTtlMs / 3 + SLACK_MS);
       expect(locks.map(({ signal }) => String(signal.reason)).filter((reason) => !/taken away/u.test(reason))).toEqual(
         [],
       );
@@ -179,10 +181,11 @@ wantedOf(['etcd']).forEach(() =>
     });
 
     it('gives a lease that nobody renews back at its end, although the session lives on', async () => {
-      const backend = world.backend({ sessionTtlMs: 1_000 });
+      const sessionTtlMs = wholeSecondsOf(1_000);
+      const backend = world.backend({ sessionTtlMs });
       const lease = await win(backend, 'forgotten');
       const kept = await win(backend, 'kept');
-      const renewing = setInterval(() => void kept.renew().catch(() => undefined), 200);
+      const renewing = setInterval(() => void kept.renew().catch(() => undefined), sessionTtlMs / 5);
       try {
         const [place] = await world.places('forgotten');
         await eventually(async () => expect(await world.places('forgotten')).toEqual([]));

@@ -7,15 +7,16 @@ import { etcd } from 'nestjs-distributed-lock/etcd';
 import { getSizeAdvice } from '../../../lib/backends/etcd/database-size.js';
 import { aborted, failureOf, handled, SLACK_MS } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
-import { EtcdWorld, lineOf } from './etcd-world.js';
+import { EtcdWorld, lineOf, wholeSecondsOf } from './etcd-world.js';
 
 wantedOf(['etcd']).forEach(() =>
   describe('trouble with etcd', () => {
     it('E5: history compacted before a watch of it began: looks again', async () => {
       await using world = await EtcdWorld.start();
       const ours = world.service();
-      const theirs = await world.proxied({ requestTimeoutMs: 2_000, sessionTtlMs: 10_000 });
+      const theirs = await world.proxied({ requestTimeoutMs: atLeastMs(2_000), sessionTtlMs: 10_000 });
       const lock = await ours.acquire('k');
       world.proxy.pause('down');
       const waiting = theirs.acquire('k', { waitMs: 20_000 });
@@ -26,7 +27,7 @@ wantedOf(['etcd']).forEach(() =>
       const since = performance.now();
       world.proxy.resume();
       await (await waiting).release();
-      expect(performance.now() - since).toBeLessThan(1_000);
+      expect(performance.now() - since).toBeLessThan(timeLimitOf(1_000));
     });
 
     it('E5: the stream of the watches cut, the predecessor gone meanwhile and compacted away: looks again', async () => {
@@ -44,7 +45,7 @@ wantedOf(['etcd']).forEach(() =>
       const since = performance.now();
       await world.proxy.accept();
       await (await waiting).release();
-      expect(performance.now() - since).toBeLessThan(2_000);
+      expect(performance.now() - since).toBeLessThan(timeLimitOf(2_000));
     });
 
     it('E8: a full server: said so; what is held can be given back; goes on when there is room again', async () => {
@@ -124,13 +125,14 @@ wantedOf(['etcd']).forEach(() =>
     it('nobody listening: an error that says so, in time, also where nobody waits', async () => {
       await using world = await EtcdWorld.start();
       await world.server.kill();
-      const service = world.service({ patienceMs: 200 });
+      const patienceMs = timeLimitOf(200);
+      const service = world.service({ patienceMs });
       const since = performance.now();
       await expect(failureOf(service.acquire('k'))).resolves.toMatchObject({
         code: 'LOCK_BACKEND',
         message: expect.stringContaining('ECONNREFUSED'),
       });
-      expect(performance.now() - since).toBeLessThan(200 + 2 * SLACK_MS);
+      expect(performance.now() - since).toBeLessThan(patienceMs + 2 * SLACK_MS);
       await expect(failureOf(service.tryAcquire('k'))).resolves.toBeInstanceOf(LockBackendError);
       expect(service.health).toMatchObject({ status: 'down' });
       await world.server.restart({ empty: false });
@@ -149,7 +151,7 @@ wantedOf(['etcd']).forEach(() =>
 
     it('closed: refuses at once, and sends those who wait away', async () => {
       await using world = await EtcdWorld.start();
-      const backend = etcd({ endpoints: world.server.urls, sessionTtlMs: 2_000 })();
+      const backend = etcd({ endpoints: world.server.urls, sessionTtlMs: wholeSecondsOf(2_000) })();
       const service = new LockService(backend);
       const lock = await world.service().acquire('k');
       const waiting = handled(service.acquire('k', { waitMs: Infinity }));

@@ -2,10 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { aborted } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { MemcachedWorld, win } from './memcached-world.js';
 
 const LONG_TTL_MS = 60_000;
+/** TTL of a lock that its process has to renew in time. */
+const TTL_MS = atLeastMs(2_000);
 const PROTOCOLS = { 'memcached-meta': 'meta', 'memcached-classic': 'classic' } as const;
 
 for (const name of wantedOf(['memcached-meta', 'memcached-classic'])) {
@@ -66,7 +69,7 @@ for (const name of wantedOf(['memcached-meta', 'memcached-classic'])) {
       async (_, value) => {
         await using world = await MemcachedWorld.start();
         const [service, other] = [world.service(options), world.service(options)];
-        const lock = await service.acquire('k', { ttlMs: 2_000 });
+        const lock = await service.acquire('k', { ttlMs: TTL_MS });
         const told = aborted(lock.signal);
         await world.server.ask(`set lock:l:k 0 0 ${value.length}\r\n${value}`);
         await told;
@@ -80,7 +83,7 @@ for (const name of wantedOf(['memcached-meta', 'memcached-classic'])) {
     it('over a lease, the lease itself, takes nothing from its owner but the cas id', async () => {
       await using world = await MemcachedWorld.start();
       const [service, other] = [world.service(options), world.service(options)];
-      const lock = await service.acquire('k', { ttlMs: 2_000 });
+      const lock = await service.acquire('k', { ttlMs: TTL_MS });
       const before = await world.lease('k');
       const [, value = ''] = /\r\n(?<value>.*)\r\nEND/.exec(await world.server.ask('get lock:l:k')) ?? [];
       await world.server.ask(`set lock:l:k 0 60 ${value.length}\r\n${value}`);
@@ -98,10 +101,10 @@ for (const name of wantedOf(['memcached-meta', 'memcached-classic'])) {
     it('by flush_all, is told with the next renewal, and tokens go on upwards', async () => {
       await using world = await MemcachedWorld.start();
       const [service, other] = [world.service(options), world.service(options)];
-      const lock = await service.acquire('k', { ttlMs: 2_000 });
+      const lock = await service.acquire('k', { ttlMs: TTL_MS });
       const told = aborted(lock.signal);
       await world.server.ask('flush_all');
-      const next = await other.acquire('k', { waitMs: 2_000 });
+      const next = await other.acquire('k', { waitMs: timeLimitOf(2_000) });
       await told;
       expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
       expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);

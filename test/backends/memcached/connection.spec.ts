@@ -9,11 +9,12 @@ import { META_NOOP_COMMAND } from '../../../lib/backends/memcached/server-statis
 import { blockEventLoop, failureOf, SLACK_MS } from '../../conformance/contract.js';
 import { freePort } from '../../servers/free-port.js';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { MemcachedWorld } from './memcached-world.js';
 import { ScriptedServer } from './scripted-server.js';
 
-const TIMEOUT_MS = 200;
+const TIMEOUT_MS = timeLimitOf(200);
 
 /** Answered by its own name, as far as this test goes. */
 function say(name: string): Command<string> {

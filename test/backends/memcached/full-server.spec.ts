@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-distributed-lock/core';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { MemcachedWorld, win } from './memcached-world.js';
 
@@ -52,7 +53,8 @@ for (const name of wantedOf(['memcached-meta', 'memcached-classic'])) {
 
     it('keeps the permits of all holders when one more process asks', async () => {
       await using world = await MemcachedWorld.start({ args: ['-M', '-m', '2'] });
-      const take = (service: LockService) => service.acquire('pool', { limit: 3, ttlMs: LONG_TTL_MS, waitMs: 300 });
+      const take = (service: LockService) =>
+        service.acquire('pool', { limit: 3, ttlMs: LONG_TTL_MS, waitMs: timeLimitOf(300) });
       const [first, second, third] = [world.service(options), world.service(options), world.service(options)];
       const held = [await take(first), await take(second)];
       await third.tryAcquire('other');

@@ -44,7 +44,7 @@ export function memcachedHarness(protocol: 'meta' | 'classic'): MemcachedHarness
     transfers: true,
     namesHolder: true,
     looks: ['leftMs', 'evict'],
-    shortTtlMs: 2_000,
+    shortTtlMs: atLeastMs(2_000),
     expiresLateMs: 4_500,
     wakesWithinMs: atLeastMs(650),
   };

@@ -6,9 +6,11 @@ import { inspect } from 'node:util';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { failureOf } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { MemcachedWorld } from './memcached-world.js';
 
+const CONNECT_MS = timeLimitOf(300);
 const credentials = { username: 'locks', password: 'canary:pass-wörd' };
 
 for (const name of wantedOf(['memcached'])) {
@@ -31,12 +33,16 @@ for (const name of wantedOf(['memcached'])) {
       ['no credentials', undefined, 'see the option "credentials"'],
       ['credentials that are none', () => ({ username: 'a b', password: 'canary' }), 'are not { username, password }'],
       ['a function that fails', () => Promise.reject(new Error('no such file')), 'no such file'],
-      ['a function that says nothing', () => new Promise<never>(() => undefined), 'said nothing within 300 ms'],
+      [
+        'a function that says nothing',
+        () => new Promise<never>(() => undefined),
+        `said nothing within ${CONNECT_MS} ms`,
+      ],
     ])('keeps out one with %s, which is told and no secret', async (_who, wrong, why) => {
       await using world = await MemcachedWorld.start({ credentials });
       const failures: unknown[] = [];
       const observers = [{ backendFailed: (event: unknown) => failures.push(event) }];
-      const options = { connectTimeoutMs: 300, ...(wrong && { credentials: wrong }) };
+      const options = { connectTimeoutMs: CONNECT_MS, ...(wrong && { credentials: wrong }) };
       const service = world.service(options, { observers });
       await service.start();
       expect(service.health).toEqual({ status: 'down', detail: expect.stringContaining(why) });

@@ -5,6 +5,7 @@ import { failureOf } from '../../conformance/contract.js';
 import { freePort } from '../../servers/free-port.js';
 import { MemcachedServer } from '../../servers/memcached-server.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 
 const KEYS = Array.from({ length: 300 }, (_, i) => `key-${i}`);
@@ -58,7 +59,7 @@ for (const _ of wantedOf(['memcached'])) {
 
     it('of which one is down: its keys are errors and move nowhere, those of the others are as before', async () => {
       const service = over(...addresses());
-      const lock = await service.acquire('key-0', { ttlMs: 2_000 });
+      const lock = await service.acquire('key-0', { ttlMs: atLeastMs(2_000) });
       const [home = -1] = await homesOf('key-0');
       const down = (home + 1) % 3;
       await servers[down]?.kill();

@@ -5,11 +5,12 @@ import { LockBackendError, LockConfigurationError } from 'nestjs-distributed-loc
 import { failureOf, SLACK_MS } from '../../conformance/contract.js';
 import { freePort } from '../../servers/free-port.js';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { MemcachedWorld } from './memcached-world.js';
 
 /** A connection is idle after so long, and silent when an answer takes so long. */
-const TIMEOUT_MS = 200;
+const TIMEOUT_MS = timeLimitOf(200);
 
 for (const name of wantedOf(['memcached'])) {
   describe(`${name}: connections that the network has forgotten`, () => {
@@ -36,7 +37,7 @@ for (const name of wantedOf(['memcached'])) {
         expect(performance.now() - since).toBeLessThan(TIMEOUT_MS + 2 * SLACK_MS);
         expect(lock?.isHeld).toBe(true);
         expect(held.isHeld).toBe(true);
-        expect(changes.join(';')).toMatch(/^up [^;]*;down [^;]*no answer within 200 ms;up /u);
+        expect(changes.join(';')).toMatch(new RegExp(`^up [^;]*;down [^;]*no answer within ${TIMEOUT_MS} ms;up `, 'u'));
         await idle();
         proxy.forget();
         await lock?.release();
@@ -108,7 +109,7 @@ for (const name of wantedOf(['memcached'])) {
       [
         'says nothing',
         async ({ server }: MemcachedWorld) => (server.freeze(), server.address),
-        'no answer within 200 ms',
+        `no answer within ${TIMEOUT_MS} ms`,
       ],
     ])('is not stopped by a server that %s, and health shows it', async (_what, address, why) => {
       await using world = await MemcachedWorld.start();

@@ -12,21 +12,23 @@ import { freePort } from '../../servers/free-port.js';
 import { MemcachedServer } from '../../servers/memcached-server.js';
 import { RedisServer } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { MemcachedWorld } from './memcached-world.js';
 import { ScriptedServer } from './scripted-server.js';
 
 const LONG_TTL_MS = 60_000;
+const TIMEOUT_MS = timeLimitOf(300);
 
 for (const _ of wantedOf(['memcached'])) {
   describe('a server that is none', () => {
     /** How an acquisition ends there, and when. */
     async function refusal(port: number): Promise<LockBackendError> {
-      const options = { servers: `127.0.0.1:${port}`, connectTimeoutMs: 300, requestTimeoutMs: 300 };
+      const options = { servers: `127.0.0.1:${port}`, connectTimeoutMs: TIMEOUT_MS, requestTimeoutMs: TIMEOUT_MS };
       await using service = new LockService(memcached(options));
       const since = performance.now();
       const error = await failureOf(service.tryAcquire('k'));
-      expect(performance.now() - since).toBeLessThan(2_000);
+      expect(performance.now() - since).toBeLessThan(timeLimitOf(2_000));
       expect(error).toBeInstanceOf(LockBackendError);
       expect(service.health).toMatchObject({ status: 'down' });
       return error as LockBackendError;
@@ -50,8 +52,8 @@ for (const _ of wantedOf(['memcached'])) {
     });
 
     it.each<[string, (write: (text: string) => void) => void, RegExp]>([
-      ['says nothing', () => undefined, /no answer within 300 ms/],
-      ['says half a line for ever', (write) => drip(write, 'V'), /no answer within 300 ms/],
+      ['says nothing', () => undefined, new RegExp(`no answer within ${TIMEOUT_MS} ms`, 'u')],
+      ['says half a line for ever', (write) => drip(write, 'V'), new RegExp(`no answer within ${TIMEOUT_MS} ms`, 'u')],
       ['says lines for ever', (write) => drip(write, 'STAT x 1\r\n'), /no answer of a memcached server: "STAT x 1"/],
       ['greets in a binary protocol', (write) => write('\x4a\x00\x00\x00\x0a5.5.5'), /no answer of a memcached server/],
       [
@@ -110,7 +112,7 @@ for (const _ of wantedOf(['memcached'])) {
       const since = performance.now();
       const tries = crowd.map((service, i) => service.tryAcquire(`k${i}`).catch((error: unknown) => error));
       const refused = (await Promise.all(tries)).filter((outcome) => outcome instanceof Error);
-      expect(performance.now() - since).toBeLessThan(4_000);
+      expect(performance.now() - since).toBeLessThan(timeLimitOf(4_000));
       expect(refused.length).toBeGreaterThan(0);
       for (const error of refused) expect(error).toBeInstanceOf(LockBackendError);
       await Promise.all(crowd.map((service) => service.close()));
@@ -121,7 +123,7 @@ for (const _ of wantedOf(['memcached'])) {
     it('M1: that evicts: the holder of a deleted lock is told with the next renewal, tokens grow, and health has warned', async () => {
       await using world = await MemcachedWorld.start({ args: ['-m', '2'] });
       const [service, other] = [world.service(), world.service()];
-      const lock = await service.acquire('k', { ttlMs: 3_000 });
+      const lock = await service.acquire('k', { ttlMs: atLeastMs(3_000) });
       expect(service.health).toMatchObject({
         status: 'up',
         detail: expect.stringMatching(/not started with -M.* 0 evictions/),
@@ -131,9 +133,9 @@ for (const _ of wantedOf(['memcached'])) {
       await fill(world, async () => (await world.server.ask('me lock:l:k')) === 'EN\r\n');
       const evictedAt = performance.now();
       // A second holder gets in: this is what "best-effort" means.
-      const second = await other.acquire('k', { waitMs: 1_000 });
+      const second = await other.acquire('k', { waitMs: timeLimitOf(1_000) });
       await told;
-      expect(performance.now() - evictedAt).toBeLessThan(2_000);
+      expect(performance.now() - evictedAt).toBeLessThan(timeLimitOf(2_000));
       expect(second.fencingToken).toBeGreaterThan(lock.fencingToken);
       await lock.release();
       expect(second.isHeld).toBe(true);

@@ -7,9 +7,12 @@ import { askRedis } from '../../servers/ask-redis.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
 import type { RedisServer } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 const COUNT_LISTENERS = "return redis.call('PUBSUB', 'SHARDNUMSUB', ARGV[1])[2]";
 const LONG = { ttlMs: 30_000, waitMs: 20_000 };
+/** TTL of a lock that its process has to renew in time. */
+const TTL_MS = atLeastMs(1_000);
 
 describe('slots of a cluster', () => {
   let cluster: RedisCluster;
@@ -59,7 +62,7 @@ describe('slots of a cluster', () => {
     const holder = new LockService(redis({ cluster: cluster.addresses }), { observers });
     services.push(holder);
     const [waiter, other] = [connect(), connect()];
-    const lock = await holder.acquire('moving', { ...LONG, ttlMs: 1_000 });
+    const lock = await holder.acquire('moving', { ...LONG, ttlMs: TTL_MS });
     const waiting = waiter.acquire('moving', LONG);
     await eventually(async () => expect(await queueOf('moving')).toBe(1));
     const slot = await slotOnItsWay('moving');
@@ -68,14 +71,14 @@ describe('slots of a cluster', () => {
     const error = await failureOf(other.tryAcquire('moving'));
     expect(error).toBeInstanceOf(LockBackendError);
     expect(String(error)).toContain('TRYAGAIN');
-    await throughout(1_500, () => expect(lock.isHeld).toBe(true));
+    await throughout(TTL_MS * 1.5, () => expect(lock.isHeld).toBe(true));
     await slot.move('lock:{moving}:q');
     await slot.move('lock:{moving}:f');
     await slot.move('lock:{moving}:w');
     await expect(other.tryAcquire('moving')).resolves.toBeNull();
     await slot.end();
     await expect(other.tryAcquire('moving')).resolves.toBeNull();
-    await throughout(500, () => expect(lock.isHeld).toBe(true));
+    await throughout(TTL_MS / 2, () => expect(lock.isHeld).toBe(true));
     await lock.release();
     const next = await waiting;
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
@@ -121,7 +124,7 @@ describe('slots of a cluster', () => {
     const since = performance.now();
     await lock.release();
     await (await waiting).release();
-    expect(performance.now() - since).toBeLessThan(1_000);
+    expect(performance.now() - since).toBeLessThan(timeLimitOf(1_000));
   });
 
   it('TRYAGAIN is tried again, so that a slot may be moved without an error', async () => {
@@ -163,9 +166,9 @@ describe('slots of a cluster', () => {
       const [ours, theirs] = [connect(mode), connect(mode)];
       const key = `new-${mode}`;
       const slot = await slotOnItsWay(key);
-      const lock = await ours.acquire(key, { ttlMs: 1_200 });
+      const lock = await ours.acquire(key, { ttlMs: TTL_MS });
       await expect(theirs.tryAcquire(key)).resolves.toBeNull();
-      await throughout(1_500, () => expect(lock.isHeld).toBe(true));
+      await throughout(TTL_MS * 1.5, () => expect(lock.isHeld).toBe(true));
       await slot.end();
       await expect(theirs.tryAcquire(key)).resolves.toBeNull();
       await lock.release();
@@ -185,7 +188,9 @@ describe('slots of a cluster', () => {
     expect(error).toBeInstanceOf(LockBackendError);
     expect(String(error)).toContain('CLUSTERDOWN');
     const waiting = connect().acquire('down', LONG);
-    await expect(failureOf(locks.acquire('down', { waitMs: 200 }))).resolves.toMatchObject({ code: 'LOCK_BACKEND' });
+    await expect(failureOf(locks.acquire('down', { waitMs: timeLimitOf(200) }))).resolves.toMatchObject({
+      code: 'LOCK_BACKEND',
+    });
     await askRedis(owner.port, `CLUSTER ADDSLOTS ${slot}`);
     await (await waiting).release();
   });

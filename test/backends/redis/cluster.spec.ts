@@ -71,9 +71,10 @@ describe('a cluster', () => {
       const client = make();
       opened.push(() => client.disconnect());
       const [a, b] = [new LockService(redis({ client, mode })), new LockService(redis({ client, mode }))];
-      const first = await a.acquire('key', { ttlMs: 1_000 });
+      const ttlMs = atLeastMs(1_000);
+      const first = await a.acquire('key', { ttlMs });
       const waiting = b.acquire('key', LONG);
-      await new Promise((resolve) => setTimeout(resolve, 1_300));
+      await new Promise((resolve) => setTimeout(resolve, ttlMs * 1.3));
       expect(first.isHeld).toBe(true);
       await first.release();
       const second = await waiting;
@@ -146,14 +147,16 @@ describe('a cluster', () => {
         void events.push(`${key} ${event}`);
     const observers = [{ jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') }];
     const [silent, well, other] = await Promise.all([keyOn(0), keyOn(1), keyOn(2)]);
-    const service = connect({ requestTimeoutMs: 200 }, { observers });
-    const locks = [await service.acquire(silent, { ttlMs: 3_000 }), await service.acquire(well, { ttlMs: 3_000 })];
+    const ttlMs = atLeastMs(1_500) * 2;
+    const requestTimeoutMs = Math.ceil(ttlMs / 15);
+    const service = connect({ requestTimeoutMs }, { observers });
+    const locks = [await service.acquire(silent, { ttlMs }), await service.acquire(well, { ttlMs })];
     cluster.servers[0]?.freeze();
     try {
       await eventually(() => expect(events).toEqual(expect.arrayContaining([`${silent} jeopardy`, `${well} safe`])));
       expect(service.health).toMatchObject({
         status: 'up',
-        detail: expect.stringMatching(/^127\.0\.0\.1:\d+ is down: no answer within 200 ms$/),
+        detail: expect.stringMatching(`^127\\.0\\.0\\.1:\\d+ is down: no answer within ${requestTimeoutMs} ms$`),
       });
       await expect(service.withLock(other, () => 'in')).resolves.toBe('in');
     } finally {

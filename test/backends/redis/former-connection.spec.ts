@@ -3,10 +3,11 @@ import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs } from '../../support/machine.js';
 import { RedisWorld } from './redis-world.js';
 
 /** How long the network holds an acquisition back: longer than it takes to replace the connection and to lock anew. */
-const HELD_BACK_MS = 3_000;
+const HELD_BACK_MS = atLeastMs(3_000);
 
 describe('a request of a former connection', () => {
   let world: RedisWorld;
@@ -18,7 +19,7 @@ describe('a request of a former connection', () => {
 
   it.each(['queue', 'plain'] as const)('closes no key, however late it arrives (%s)', async (mode) => {
     const proxy = await world.proxy();
-    const locks = world.service({ url: proxy.url, mode, requestTimeoutMs: 600 });
+    const locks = world.service({ url: proxy.url, mode, requestTimeoutMs: HELD_BACK_MS / 5 });
     await locks.withLock('warm-up', () => undefined);
     // The connection has told its number by now.
     await eventually(async () => expect((await world.server.commandStats()).get('client|id')).toBeGreaterThan(0));
@@ -40,11 +41,13 @@ describe('a request of a former connection', () => {
     const proxy = await world.proxy();
     const client = world.disconnecting(new Redis(proxy.url));
     client.on('error', () => undefined);
-    const locks = world.closing(new LockService(redis({ client, mode, requestTimeoutMs: 300, patienceMs: 300 })));
+    const [requestTimeoutMs, ttlMs] = [HELD_BACK_MS / 10, HELD_BACK_MS * 0.3];
+    const patience = { requestTimeoutMs, patienceMs: requestTimeoutMs };
+    const locks = world.closing(new LockService(redis({ client, mode, ...patience })));
     await locks.withLock('warm-up', () => undefined);
     proxy.delay(HELD_BACK_MS, 'up');
     // The acquisition arrives long after the end of the lease that it asks for.
-    await expect(locks.acquire('key', { ttlMs: 900, waitMs: 300 })).rejects.toThrow();
+    await expect(locks.acquire('key', { ttlMs, waitMs: requestTimeoutMs })).rejects.toThrow();
     proxy.delay(0);
     const ghost = async (): Promise<number> => world.operator.exists('lock:{key}');
     const stats = async (): Promise<number> => (await world.server.commandStats()).get('evalsha') ?? 0;

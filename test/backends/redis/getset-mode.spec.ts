@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs } from '../../support/machine.js';
 import { contend, RedisWorld, win } from './redis-world.js';
 
 describe('redis, mode getset', () => {
@@ -51,7 +52,7 @@ describe('redis, mode getset', () => {
   it('gives the same owner the key again, with a full TTL', async () => {
     const backend = world.backend({ mode });
     const owner = randomUUID();
-    const first = await win(backend, 'key', { owner, ttlMs: 1_000 });
+    const first = await win(backend, 'key', { owner, ttlMs: atLeastMs(1_000) });
     const second = await win(backend, 'key', { owner, ttlMs: 60_000 });
     expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
     const [expiry] = String(await world.operator.get('lock:{key}')).split('|');
@@ -71,12 +72,13 @@ describe('redis, mode getset', () => {
 
   it('leaves a lease alone that ends within a moment: the DEL could come too late', async () => {
     const backend = world.backend({ mode, requestTimeoutMs: 8_000 });
-    const lease = await win(backend, 'key', { ttlMs: 1_500 });
+    const ttlMs = atLeastMs(1_500);
+    const lease = await win(backend, 'key', { ttlMs });
     const [expiry] = String(await world.operator.get('lock:{key}')).split('|');
     // Until less than a third is left by the server's clock.
     await eventually(async () => {
       const [seconds = 0, micros = 0] = await world.operator.time();
-      expect(Number(expiry) - (seconds * 1_000 + micros / 1_000)).toBeLessThan(450);
+      expect(Number(expiry) - (seconds * 1_000 + micros / 1_000)).toBeLessThan(ttlMs * 0.3);
     });
     await lease.release();
     await expect(world.operator.exists('lock:{key}')).resolves.toBe(1);
@@ -91,7 +93,7 @@ describe('redis, mode getset', () => {
     await service.withLock('warm', () => undefined);
     const dropped = proxy.dropReplyAfter(/GETSET/i);
     const since = performance.now();
-    const lock = await service.acquire('key', { ttlMs: 1_000 });
+    const lock = await service.acquire('key', { ttlMs: atLeastMs(1_000) });
     await dropped;
     expect(performance.now() - since).toBeGreaterThan(900);
     expect(lock.isHeld).toBe(true);

@@ -4,7 +4,7 @@ import { redis, type RedisMode, type RedisOptions } from 'nestjs-distributed-loc
 import { SLACK_MS } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import type { RedisWorld } from './redis-world.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(600);
@@ -22,7 +22,7 @@ export async function expectLocks(
 ): Promise<void> {
   const [a, b] = [new LockService(redis({ client, mode })), new LockService(redis({ client, mode }))];
   const first = await a.acquire('key', { ttlMs: TTL_MS });
-  const waiting = b.acquire('key');
+  const waiting = b.acquire('key', { waitMs: timeLimitOf(10_000) });
   await expect(b.tryAcquire('other')).resolves.not.toBeNull();
   await whileHeld();
   await expect(a.keys().next()).resolves.toMatchObject({ done: false });
@@ -44,12 +44,13 @@ export async function expectNeverCut(
   askForId: () => Promise<unknown>,
 ): Promise<void> {
   const id = await askForId();
-  const service = world.closing(new LockService(redis({ client, requestTimeoutMs: 100 })));
+  const requestTimeoutMs = timeLimitOf(100);
+  const service = world.closing(new LockService(redis({ client, requestTimeoutMs })));
   await service.withLock('warm', () => undefined);
   world.server.freeze();
   try {
-    await expect(service.acquire('key', { waitMs: 300 })).rejects.toBeInstanceOf(LockBackendError);
-    expect(service.health).toMatchObject({ status: 'down', detail: 'no answer within 100 ms' });
+    await expect(service.acquire('key', { waitMs: timeLimitOf(300) })).rejects.toBeInstanceOf(LockBackendError);
+    expect(service.health).toMatchObject({ status: 'down', detail: `no answer within ${requestTimeoutMs} ms` });
   } finally {
     world.server.thaw();
   }

@@ -8,7 +8,7 @@ import { RedisCluster } from '../../servers/redis-cluster.js';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
 import { countTrackedClients, untilLost, untilTracked } from './tracked-locks.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(900);
@@ -95,7 +95,7 @@ describe('the tracking of held keys', () => {
         await world.operator.config('SET', 'tracking-table-max-keys', '1000000');
       }
     },
-    HELD + 20_000,
+    timeLimitOf(HELD + 20_000),
   );
 
   it(
@@ -115,7 +115,7 @@ describe('the tracking of held keys', () => {
       await world.operator.del('lock:{key}');
       await told;
     },
-    LONGEST_TIME_TO_CHECK_MS + 30_000,
+    timeLimitOf(LONGEST_TIME_TO_CHECK_MS + 30_000),
   );
 
   it('leaves the cache of a given client its messages, and says so', async () => {

@@ -8,6 +8,7 @@ import { askRedis } from '../../servers/ask-redis.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
 import { RedisSentinels } from '../../servers/redis-sentinels.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs } from '../../support/machine.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
@@ -40,7 +41,7 @@ async function endTest(): Promise<void> {
 /** Acquires, renews, waits and hands over. */
 async function expectLocks(client: NodeRedisCluster | NodeRedisSentinel, mode: RedisMode): Promise<void> {
   const [a, b] = [locksBy(client, mode), locksBy(client, mode)];
-  const first = await a.acquire('key', { ttlMs: 2_000 });
+  const first = await a.acquire('key', { ttlMs: atLeastMs(2_000) });
   await expect(b.tryAcquire('key')).resolves.toBeNull();
   const waiting = b.acquire('key', { waitMs: 10_000 });
   await (await b.acquire('other')).release();

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { type FailureKind, failureKindOf, type LockHandle, type LockService } from 'nestjs-distributed-lock/core';
 import type { RedisMode } from 'nestjs-distributed-lock/redis';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { RedisWorld } from './redis-world.js';
 
 const LONG = { ttlMs: 30_000 };
@@ -76,7 +77,7 @@ describe.each(['queue', 'plain'] as const)('what becomes of each kind of failure
     eventually(() => expect(locks.health.status).toBe('up'), { withinMs: 10_000 });
 
   it.each(TROUBLES)('%s: each caller is told, the health is down, and up again by itself', async (_name, trouble) => {
-    const locks = world.service({ mode, requestTimeoutMs: 500, patienceMs: 300 });
+    const locks = world.service({ mode, requestTimeoutMs: timeLimitOf(500), patienceMs: timeLimitOf(300) });
     const held = await locks.acquire('held', LONG);
     await trouble.begin(world);
     try {
@@ -96,7 +97,7 @@ describe.each(['queue', 'plain'] as const)('what becomes of each kind of failure
     }
     await untilUp(locks);
     await eventually(() => expect(held.state).toBe('held'));
-    await expect(locks.withLock('d', () => 'in', { waitMs: 2_000 })).resolves.toBe('in');
+    await expect(locks.withLock('d', () => 'in', { waitMs: timeLimitOf(2_000) })).resolves.toBe('in');
     await held.release();
   });
 

@@ -5,7 +5,7 @@ import { freePort } from '../../servers/free-port.js';
 import { RedisServer } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
 import { Holder } from '../../support/harness-holder.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { RedisWorld } from './redis-world.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
@@ -36,16 +36,16 @@ describe.each(['ioredis', 'redis'] as const)('connections of our own, by %s', (c
   });
 
   it.each(MODES)('everything settles on a frozen server, and nothing runs late (%s)', async (mode) => {
-    const service = world.service({ mode, requestTimeoutMs: 150, clientPackage });
-    const lock = await service.acquire('held', { ttlMs: 1_000 });
+    const service = world.service({ mode, requestTimeoutMs: timeLimitOf(150), clientPackage });
+    const lock = await service.acquire('held', { ttlMs: timeLimitOf(1_000) });
     const told = new Promise((resolve) => lock.signal.addEventListener('abort', resolve, { once: true }));
     world.server.freeze();
     try {
       const since = performance.now();
-      await expect(service.acquire('key', { waitMs: 400 })).rejects.toBeInstanceOf(LockBackendError);
+      await expect(service.acquire('key', { waitMs: timeLimitOf(400) })).rejects.toBeInstanceOf(LockBackendError);
       await expect(service.tryAcquire('key')).rejects.toBeInstanceOf(LockBackendError);
       await told;
-      expect(performance.now() - since).toBeLessThan(1_500);
+      expect(performance.now() - since).toBeLessThan(timeLimitOf(1_500));
       expect(service.health.status).toBe('down');
     } finally {
       world.server.thaw();
@@ -57,11 +57,12 @@ describe.each(['ioredis', 'redis'] as const)('connections of our own, by %s', (c
   it('are replaced when an answer is overdue, so that nothing that was given up runs late', async () => {
     const ours = async () =>
       /id=(\d+) .*name=nestjs-distributed-lock/.exec(String(await world.operator.client('LIST')))?.[1];
-    const service = world.service({ requestTimeoutMs: 100, clientPackage });
+    const requestTimeoutMs = timeLimitOf(100);
+    const service = world.service({ requestTimeoutMs, clientPackage });
     await service.withLock('key', () => undefined);
     const before = await ours();
     world.server.freeze();
-    await expect(service.tryAcquire('key')).rejects.toThrow('no answer within 100 ms');
+    await expect(service.tryAcquire('key')).rejects.toThrow(`no answer within ${requestTimeoutMs} ms`);
     world.server.thaw();
     await eventually(async () => expect(await service.withLock('key', () => 'in')).toBe('in'));
     expect(before).toMatch(/^\d+$/);
@@ -75,14 +76,14 @@ describe.each(['ioredis', 'redis'] as const)('connections of our own, by %s', (c
     await world.server.restart({ empty: true });
     const since = performance.now();
     await told;
-    expect(performance.now() - since).toBeLessThan(2_000);
+    expect(performance.now() - since).toBeLessThan(timeLimitOf(2_000));
     expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
   });
 
   it('a partition that heals leaves the waiter in line', async () => {
     const proxy = await world.proxy();
     const holder = await world.service().acquire('key');
-    const waiter = world.service({ url: proxy.url, requestTimeoutMs: 200, clientPackage });
+    const waiter = world.service({ url: proxy.url, requestTimeoutMs: timeLimitOf(200), clientPackage });
     const waiting = waiter.acquire('key', { waitMs: 30_000 });
     await world.untilWaiting('key', 1);
     proxy.reset();
@@ -95,12 +96,12 @@ describe.each(['ioredis', 'redis'] as const)('connections of our own, by %s', (c
     const { url } = world.server;
     const connection = { backend: 'redis', url, mode, clientPackage } as const;
     await using idle = await Holder.start(connection);
-    await idle.acquire('key', { ttlMs: 1_000 });
+    await idle.acquire('key', { ttlMs: atLeastMs(1_000) });
     await idle.close();
     await expect(idle.exit()).resolves.toEqual({ code: 0, signal: null });
 
     await using unlucky = await Holder.start(connection);
-    await unlucky.acquire('other', { ttlMs: 1_000 });
+    await unlucky.acquire('other', { ttlMs: atLeastMs(1_000) });
     world.server.freeze();
     try {
       await unlucky.close();

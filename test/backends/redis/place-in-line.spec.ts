@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { RedisWorld } from './redis-world.js';
+import { timeLimitOf } from '../../support/machine.js';
 
 describe('the place in the line of Redis', () => {
   let world: RedisWorld;
@@ -15,7 +16,7 @@ describe('the place in the line of Redis', () => {
     const [holder, here, there] = [world.service(), world.service(), world.service()];
     const held = await holder.acquire('k');
     const controller = new AbortController();
-    const waitMs = end === 'a time-out' ? 500 : 60_000;
+    const waitMs = end === 'a time-out' ? timeLimitOf(500) : 60_000;
     const first = here.acquire('k', { waitMs, signal: controller.signal });
     const gone = expect(first).rejects.toThrow(end === 'a time-out' ? LockTimeoutError : 'enough');
     await world.untilWaiting('k', 1);
@@ -34,7 +35,7 @@ describe('the place in the line of Redis', () => {
   it('is given up with the last caller of the process', async () => {
     const [holder, here] = [world.service(), world.service()];
     await using _held = await holder.acquire('k');
-    const waits = [300, 600].map((waitMs) => here.acquire('k', { waitMs }));
+    const waits = [300, 600].map((waitMs) => here.acquire('k', { waitMs: timeLimitOf(waitMs) }));
     const refused = Promise.all(waits.map((wait) => expect(wait).rejects.toThrow(LockTimeoutError)));
     await world.untilWaiting('k', 1);
     await refused;

@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { LockShutdownError, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { SLACK_MS } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { Holder } from '../../support/harness-holder.js';
 import { contend, RedisWorld, win } from './redis-world.js';
 
@@ -47,13 +48,13 @@ describe('waiting in redis, mode queue', () => {
     });
 
     it('queues a waiter once, however often it asks', async () => {
-      await world.service().acquire('key', { ttlMs: 300 });
+      await world.service().acquire('key', { ttlMs: timeLimitOf(300) });
       const waiter = world.service();
       const waiting = waiter.acquire('key', patient);
       waiting.catch(() => undefined);
       await world.untilWaiting('key', 1);
       // Each end of the lease that was seen last makes it ask again; the holder renews.
-      const asks = await world.commandsDuring(() => new Promise((resolve) => setTimeout(resolve, 1_000)));
+      const asks = await world.commandsDuring(() => new Promise((resolve) => setTimeout(resolve, timeLimitOf(1_000))));
       expect(asks.length).toBeGreaterThan(2);
       await expect(world.waitersFor('key')).resolves.toBe(1);
       await waiter.close();
@@ -65,7 +66,7 @@ describe('waiting in redis, mode queue', () => {
       const waiter = world.service();
       const caller = new AbortController();
       const aborted = waiter.acquire('key', { ...patient, signal: caller.signal });
-      const late = world.service().acquire('key', { waitMs: 300 });
+      const late = world.service().acquire('key', { waitMs: timeLimitOf(300) });
       await world.untilWaiting('key', 2);
       caller.abort(new Error('enough'));
       await expect(aborted).rejects.toThrow('enough');
@@ -101,7 +102,8 @@ describe('waiting in redis, mode queue', () => {
     });
 
     it('is in time for a holder that died, whoever left the line before', async () => {
-      await win(world.backend(), 'key', { ttlMs: 1_500 });
+      const ttlMs = atLeastMs(1_500);
+      await win(world.backend(), 'key', { ttlMs });
       const since = performance.now();
       const impatient = world.backend();
       const caller = new AbortController();
@@ -116,7 +118,7 @@ describe('waiting in redis, mode queue', () => {
       caller.abort(new Error('enough'));
       await left;
       await last;
-      expect(performance.now() - since).toBeLessThan(1_500 + SLACK_MS);
+      expect(performance.now() - since).toBeLessThan(ttlMs + SLACK_MS);
     });
 
     it('does not outlive its own queue (nothing stays for ever)', async () => {
@@ -133,7 +135,7 @@ describe('waiting in redis, mode queue', () => {
       await world.service().acquire('key');
       const error = await world
         .service()
-        .acquire('key', { waitMs: 300 })
+        .acquire('key', { waitMs: timeLimitOf(300) })
         .catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(LockTimeoutError);
       const { holder } = error as LockTimeoutError;
@@ -195,7 +197,8 @@ describe('waiting in redis, mode queue', () => {
 
     it('do not hide the end of a dead holder: the second in line looks too (A1)', async () => {
       await using dying = await child();
-      await dying.acquire('key', { ttlMs: 1_000 });
+      const ttlMs = atLeastMs(1_000);
+      await dying.acquire('key', { ttlMs });
       await using victim = await child();
       const dead = victim.acquire('key', { waitMs: 60_000 });
       dead.catch(() => undefined);
@@ -205,7 +208,7 @@ describe('waiting in redis, mode queue', () => {
       await Promise.all([dying.kill(), victim.kill()]);
       const since = performance.now();
       await alive;
-      expect(performance.now() - since).toBeLessThan(1_000 + SLACK_MS);
+      expect(performance.now() - since).toBeLessThan(ttlMs + SLACK_MS);
     });
   });
 
@@ -221,13 +224,13 @@ describe('waiting in redis, mode queue', () => {
     await world.service().evict('key');
     expect(await world.operator.pttl('lock:{key}:w')).toBeGreaterThan(0);
     await waiting;
-    expect(performance.now() - since).toBeLessThan(1_500);
+    expect(performance.now() - since).toBeLessThan(timeLimitOf(1_500));
   });
 
   it('opens a key that was closed by a clock which was set back', async () => {
     await world.operator.rpush('lock:{key}:q', 'dead-waiter');
     await world.operator.hset('lock:{key}:w', '', -(Date.now() + 3_600_000));
-    await world.service().acquire('key', { waitMs: 1_000 });
+    await world.service().acquire('key', { waitMs: timeLimitOf(1_000) });
   });
 
   it('grants a key whose fence has a text that is no number', async () => {

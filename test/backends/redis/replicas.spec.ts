@@ -4,6 +4,7 @@ import { redis, type RedisMode, type RedisOptions } from 'nestjs-distributed-loc
 import { askRedis } from '../../servers/ask-redis.js';
 import { RedisServer } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs } from '../../support/machine.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
@@ -81,7 +82,7 @@ describe('a master and its replica', () => {
 
     it('R1: has a renewal in jeopardy that the replica did not get', async () => {
       const locks = locksOn(master, { mode, minReplicas: 1 });
-      const lock = await locks.acquire('key', { ttlMs: 3_000 });
+      const lock = await locks.acquire('key', { ttlMs: atLeastMs(3_000) });
       link.pause();
       await eventually(() => expect(lock.state).toBe('jeopardy'));
       link.resume();

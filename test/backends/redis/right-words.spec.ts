@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { RedisWorld } from './redis-world.js';
+import { timeLimitOf } from '../../support/machine.js';
 
 describe.each(['plain', 'queue'] as const)('contention and failure on Redis (%s)', (mode) => {
   let world: RedisWorld;
@@ -18,7 +19,7 @@ describe.each(['plain', 'queue'] as const)('contention and failure on Redis (%s)
     await using _held = await holder.acquire('k');
     proxy.delay(75);
     const waits = Array.from({ length: 12 }, (_, i) =>
-      world.service({ mode, url: proxy.url }).acquire('k', { waitMs: 1_000 + 23 * i }),
+      world.service({ mode, url: proxy.url }).acquire('k', { waitMs: timeLimitOf(1_000) + 23 * i }),
     );
     for (const outcome of await Promise.allSettled(waits)) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'LOCK_TIMEOUT' } });

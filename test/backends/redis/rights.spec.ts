@@ -4,7 +4,7 @@ import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
 import { freePort } from '../../servers/free-port.js';
 import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { ownerName } from '../../support/owner-name.js';
 import { RedisWorld } from './redis-world.js';
 
@@ -40,7 +40,7 @@ describe.each(['ioredis', 'redis'] as const)('rights and secrets, by %s', (clien
     const options = { mode, url: urlOf('app'), clientPackage };
     const [a, b] = [world.service(options), world.service(options)];
     const lock = await a.acquire('key', { ttlMs: TTL_MS });
-    const waiting = b.acquire('key');
+    const waiting = b.acquire('key', { waitMs: timeLimitOf(10_000) });
     const reader = mode === 'queue' ? await a.acquire('page', { mode: 'shared', ttlMs: TTL_MS }) : undefined;
     await new Promise((resolve) => setTimeout(resolve, TTL_MS + 100));
     if (reader) await expect(b.tryAcquire('page')).resolves.toBeNull();
@@ -77,11 +77,11 @@ describe.each(['ioredis', 'redis'] as const)('rights and secrets, by %s', (clien
   async function toil(url: string): Promise<void> {
     const options = { url, clientPackage };
     const [a, b, c] = [world.service(options), world.service(options), world.service(options)];
-    const lock = await a.acquire('key', { ttlMs: 600, waitMs: 1_000 });
-    const reader = await a.acquire('page', { mode: 'shared', ttlMs: 300, waitMs: 1_000 });
-    const leaving = c.acquire('key', { waitMs: 200 }).catch(() => undefined);
-    const waiting = b.acquire('key', { waitMs: 800 }).catch(() => undefined);
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    const lock = await a.acquire('key', { ttlMs: timeLimitOf(600), waitMs: timeLimitOf(1_000) });
+    const reader = await a.acquire('page', { mode: 'shared', ttlMs: timeLimitOf(300), waitMs: timeLimitOf(1_000) });
+    const leaving = c.acquire('key', { waitMs: timeLimitOf(200) }).catch(() => undefined);
+    const waiting = b.acquire('key', { waitMs: timeLimitOf(800) }).catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, timeLimitOf(400)));
     await lock.release();
     await a.keys().next();
     // The share may have ended since it was taken: this looks.

@@ -10,6 +10,7 @@ import { askRedis } from '../../servers/ask-redis.js';
 import { freePort } from '../../servers/free-port.js';
 import { RedisSentinels } from '../../servers/redis-sentinels.js';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 
 const LONG = { ttlMs: 60_000, waitMs: 20_000 };
@@ -64,13 +65,13 @@ describe('under Sentinel', () => {
 
   it('no Sentinel at all is an error that says so, in time', async () => {
     const sentinels = [{ host: '127.0.0.1', port: await freePort() }];
-    const service = connect({ sentinels, requestTimeoutMs: 300, patienceMs: 500 });
+    const service = connect({ sentinels, requestTimeoutMs: timeLimitOf(300), patienceMs: timeLimitOf(500) });
     await expect(service.acquire('key', LONG)).rejects.toThrow(/All sentinels are unreachable/);
     expect(service.health.status).toBe('down');
   });
 
   it('an unknown name of the master is an error', async () => {
-    const service = connect({ name: 'nobody', requestTimeoutMs: 300, patienceMs: 500 });
+    const service = connect({ name: 'nobody', requestTimeoutMs: timeLimitOf(300), patienceMs: timeLimitOf(500) });
     await expect(service.acquire('key', LONG)).rejects.toThrow(/All sentinels are unreachable/);
   });
 
@@ -108,7 +109,7 @@ describe('under Sentinel', () => {
       { sentinelCredentials: { ...sentinelCredentials, password: 'x' } },
     ];
     for (const one of wrong) {
-      const unlucky = connect({ ...access, ...one, requestTimeoutMs: 300, patienceMs: 500 });
+      const unlucky = connect({ ...access, ...one, requestTimeoutMs: timeLimitOf(300), patienceMs: timeLimitOf(500) });
       const error: unknown = await unlucky.acquire('key', LONG).catch((reason: unknown) => reason);
       const shown = inspect([error, unlucky, unlucky.backend, unlucky.health], { depth: 20 });
       expect(shown).toContain('WRONGPASS');

@@ -41,7 +41,10 @@ describe('several who have a key of Redis', () => {
 
   it('have the key taken away all together by its deletion, and none of them takes room afterwards', async () => {
     const [one, two] = [world.service(), world.service()];
-    const locks = [await one.acquire('k', { limit: 2, ttlMs: 600 }), await two.acquire('k', { limit: 2, ttlMs: 600 })];
+    const locks = [
+      await one.acquire('k', { limit: 2, ttlMs: TTL_MS }),
+      await two.acquire('k', { limit: 2, ttlMs: TTL_MS }),
+    ];
     const told = locks.map(({ signal }) => aborted(signal));
     await world.operator.del('lock:{k}');
     const fresh = await Promise.all([1, 2].map(() => win(world.backend(), 'k', { owner: oneOf(2) })));

@@ -6,10 +6,11 @@ import { redis } from 'nestjs-distributed-lock/redis';
 import { SLACK_MS } from '../../conformance/contract.js';
 import { RedisServer } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { RedisWorld, win } from './redis-world.js';
 
 /** However many others are silent, and whatever became of the subscription. */
-const LATEST_MS = 6_000;
+const LATEST_MS = 5_000 + timeLimitOf(1_000);
 /** Just longer than the queue waits for a sign of life: `MAX_WAITER_SILENCE_MS` of its scripts. */
 const PASSED_OVER_MS = 4_900;
 

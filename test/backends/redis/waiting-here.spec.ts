@@ -6,6 +6,7 @@ import { createGivenClientSource, createUrlSource } from '../../../lib/backends/
 import type { ClientSource } from '../../../lib/backends/redis/connection/redis-client.js';
 import { RedisConnection } from '../../../lib/backends/redis/connection/redis-connection.js';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { RedisWorld } from './redis-world.js';
 
 /** Commands that may be under way on a connection. */
@@ -66,7 +67,7 @@ describe('what waits here until it can be sent', () => {
       new Redis(world.server.url, { maxRetriesPerRequest: null, retryStrategy: () => 50 }),
     );
     client.on('error', () => undefined);
-    const locks = world.closing(new LockService(redis({ client, requestTimeoutMs: 100 })));
+    const locks = world.closing(new LockService(redis({ client, requestTimeoutMs: timeLimitOf(100) })));
     await locks.withLock('warm-up', () => undefined);
     await world.server.kill();
     await eventually(() => expect(client.status).not.toBe('ready'));
@@ -82,13 +83,14 @@ describe('what waits here until it can be sent', () => {
 
   it('does not pile up in a given client whose server says nothing', async () => {
     const client = world.disconnecting(new Redis(world.server.url));
-    const connection = world.closing(new RedisConnection(createGivenClientSource(client), 100));
+    const timeoutMs = timeLimitOf(100);
+    const connection = world.closing(new RedisConnection(createGivenClientSource(client), timeoutMs));
     const pings = (await world.server.commandStats()).get('ping') ?? 0;
     await connection.sendCommand('PING');
     world.server.freeze();
     try {
       for (let i = 0; i < 10; i += 1) {
-        await expect(connection.sendCommand('PING')).rejects.toThrow('no answer within 100 ms');
+        await expect(connection.sendCommand('PING')).rejects.toThrow(`no answer within ${timeoutMs} ms`);
       }
     } finally {
       world.server.thaw();
@@ -100,7 +102,7 @@ describe('what waits here until it can be sent', () => {
   });
 
   it('is not taken for silence, however long it waits, while answers come', async () => {
-    const connection = world.closing(new RedisConnection(createUrlSource(world.server.url), 600));
+    const connection = world.closing(new RedisConnection(createUrlSource(world.server.url), timeLimitOf(600)));
     await connection.sendCommand('PING');
     // Each takes the server some milliseconds, and all together several times as long as one may. It answers what it has read
     // at once together, hence the ballast.

@@ -4,6 +4,7 @@ import { Deadline, type LockBackend } from 'nestjs-distributed-lock/core';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { JOIN } from '../../../lib/backends/redlock/redlock-scripts.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs } from '../../support/machine.js';
 import type { FaultProxy } from '../../support/fault-proxy.js';
 import { wantedOf } from '../describe-backend.js';
 import { leaseKeyOf } from './harness.js';
@@ -75,7 +76,7 @@ wantedOf(['redlock']).forEach((name) =>
 
     it('R7: is kept while nodes without a disk restart one after the other', async () => {
       const [ours, theirs] = [world.service(), world.service()];
-      const lock = await ours.acquire('key', { ttlMs: 1_500 });
+      const lock = await ours.acquire('key', { ttlMs: atLeastMs(1_500) });
       await eventually(async () => expect(await world.leases('key')).toBe(3));
       const [owner] = await world.owners('key');
       for (const server of world.servers) {

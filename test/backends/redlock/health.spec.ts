@@ -5,6 +5,7 @@ import { redlock } from 'nestjs-distributed-lock/redlock';
 import { failureOf } from '../../conformance/contract.js';
 import { freePort } from '../../servers/free-port.js';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { Holder } from '../../support/harness-holder.js';
 import { ownerName } from '../../support/owner-name.js';
 import { wantedOf } from '../describe-backend.js';
@@ -23,7 +24,7 @@ wantedOf(['redlock']).forEach((name) =>
     const observed = () => {
       const told: BackendHealth[] = [];
       const observers = [{ healthChanged: (health: BackendHealth) => told.push(health) }];
-      return { told, service: world.service({ requestTimeoutMs: 200 }, { observers }) };
+      return { told, service: world.service({ requestTimeoutMs: timeLimitOf(200) }, { observers }) };
     };
 
     it('is up with a quorum, and has a state for each node', async () => {
@@ -97,7 +98,7 @@ wantedOf(['redlock']).forEach((name) =>
       const service = world.service({ urls });
       const since = performance.now();
       await expect(service.acquire('key', { waitMs: 60_000 })).rejects.toThrow(/ECONNREFUSED/);
-      expect(performance.now() - since).toBeLessThan(2_000);
+      expect(performance.now() - since).toBeLessThan(timeLimitOf(2_000));
       expect(service.health.status).toBe('down');
     });
 
@@ -109,7 +110,9 @@ wantedOf(['redlock']).forEach((name) =>
       const observers = [{ backendFailed: show, healthChanged: show, jeopardy: show }];
       const secret = (url: string): string => url.replace('//', `//app:${password}@`);
       for (const urls of [world.urls.map(secret), [secret(`redis://127.0.0.1:${port}`)]]) {
-        const service = world.closing(new LockService(redlock({ urls, requestTimeoutMs: 300 }), { observers }));
+        const service = world.closing(
+          new LockService(redlock({ urls, requestTimeoutMs: timeLimitOf(300) }), { observers }),
+        );
         show(await failureOf(service.acquire('key', { waitMs: 0 })), service, service.backend, service.health);
       }
       expect(shown.join()).toContain('WRONGPASS');

@@ -2,10 +2,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { LockBackendError, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { failureOf, SLACK_MS } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
 
-const LONG_TTL_MS = 20_000;
+const LONG_TTL_MS = timeLimitOf(20_000);
+/** For three time-outs of a node. */
+const TIME_LIMIT_MS = timeLimitOf(30_000);
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`${name} and its quorum`, () => {
@@ -48,6 +51,7 @@ wantedOf(['redlock']).forEach((name) =>
         await eventually(() => held.state === 'held');
         await held.release();
       },
+      TIME_LIMIT_MS,
     );
 
     it('a majority that another holder has is no failure, whatever the others do', async () => {

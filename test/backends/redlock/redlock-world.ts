@@ -4,11 +4,12 @@ import { redlock, type RedlockOptions } from 'nestjs-distributed-lock/redlock';
 import { RedisServer, type RedisServerOptions } from '../../servers/redis-server.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 import { leaseKeyOf } from './harness.js';
+import { atLeastMs } from '../../support/machine.js';
 
 export type WorldOptions = Omit<RedlockOptions, 'clients' | 'nodes' | 'urls'> & { readonly urls?: readonly string[] };
 
 /** Time that a node may take in these tests; the machine may be busy. */
-export const NODE_TIMEOUT_MS = 1_000;
+export const NODE_TIMEOUT_MS = atLeastMs(1_000);
 
 /** Several masters, an operator who looks at each of them from outside, and what a test opened. */
 export class RedlockWorld implements AsyncDisposable {

@@ -2,11 +2,17 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { aborted, SLACK_MS, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { leaseKeyOf } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
 
-const TTL_MS = 900;
+/** TTL of a lock that its process has to renew in time. */
+const TTL_MS = atLeastMs(900);
+/** Within a third of the TTL. */
+const REQUEST_TIMEOUT_MS = Math.ceil((TTL_MS * 2) / 9);
+/** For a few TTLs. */
+const TIME_LIMIT_MS = timeLimitOf(30_000);
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`the renewals of ${name}`, () => {
@@ -23,7 +29,7 @@ wantedOf(['redlock']).forEach((name) =>
       events = [];
       const note = (event: string) => () => void events.push(event);
       const observers = [{ jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') }];
-      const service = world.service({ requestTimeoutMs: 200 }, { observers });
+      const service = world.service({ requestTimeoutMs: REQUEST_TIMEOUT_MS }, { observers });
       await service.withLock('warm-up', () => undefined);
       const lock = await service.acquire('key', { ttlMs });
       await eventually(async () => expect(await world.leases('key')).toBe(5));
@@ -50,20 +56,24 @@ wantedOf(['redlock']).forEach((name) =>
       await eventually(async () => expect(await world.leases('key')).toBe(0));
     });
 
-    it('A11: with a majority silent the lock is in jeopardy, and safe again when one of them answers in time', async () => {
-      const lock = await hold(TTL_MS * 5);
-      for (const server of world.servers.slice(0, 3)) server.freeze();
-      try {
-        await eventually(() => lock.state === 'jeopardy');
-        await throughout(TTL_MS, () => expect(lock.isHeld).toBe(true));
-        world.servers[0]?.thaw();
-        await eventually(() => lock.state === 'held');
-      } finally {
-        for (const server of world.servers) server.thaw();
-      }
-      expect(events.slice(0, 2)).toEqual(['jeopardy', 'safe']);
-      await lock.release();
-    });
+    it(
+      'A11: with a majority silent the lock is in jeopardy, and safe again when one of them answers in time',
+      async () => {
+        const lock = await hold(TTL_MS * 5);
+        for (const server of world.servers.slice(0, 3)) server.freeze();
+        try {
+          await eventually(() => lock.state === 'jeopardy');
+          await throughout(TTL_MS, () => expect(lock.isHeld).toBe(true));
+          world.servers[0]?.thaw();
+          await eventually(() => lock.state === 'held');
+        } finally {
+          for (const server of world.servers) server.thaw();
+        }
+        expect(events.slice(0, 2)).toEqual(['jeopardy', 'safe']);
+        await lock.release();
+      },
+      TIME_LIMIT_MS,
+    );
 
     it('A12: with a majority silent for too long the lock is lost by our own clock, and trusted no longer than it was renewed', async () => {
       const lock = await hold();
@@ -78,31 +88,34 @@ wantedOf(['redlock']).forEach((name) =>
       expect(events).toEqual(['jeopardy', 'lost']);
     });
 
-    it('a mixture of no and silence is no answer, until it is clear', async () => {
-      const lock = await hold(TTL_MS * 5);
-      await drop([0, 1]);
-      world.servers[2]?.freeze();
-      try {
-        await eventually(() => lock.state === 'jeopardy', { withinMs: TTL_MS * 5 });
-      } finally {
-        world.servers[2]?.thaw();
-      }
-      await eventually(() => lock.state === 'held');
-      await eventually(async () => expect(await world.leases('key')).toBe(5));
-      await drop([0, 1, 2]);
-      await aborted(lock.signal);
-      expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
-      expect(events.at(-1)).toBe('lost');
-    });
+    it(
+      'a mixture of no and silence is no answer, until it is clear',
+      async () => {
+        const lock = await hold(TTL_MS * 5);
+        await drop([0, 1]);
+        world.servers[2]?.freeze();
+        try {
+          await eventually(() => lock.state === 'jeopardy', { withinMs: TTL_MS * 5 });
+        } finally {
+          world.servers[2]?.thaw();
+        }
+        await eventually(() => lock.state === 'held');
+        await eventually(async () => expect(await world.leases('key')).toBe(5));
+        await drop([0, 1, 2]);
+        await aborted(lock.signal);
+        expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
+        expect(events.at(-1)).toBe('lost');
+      },
+      TIME_LIMIT_MS,
+    );
 
     it('of locks held at one time share a request to each node', async () => {
       const service = new LockService(world.backend());
-      const locks = await Promise.all(
-        Array.from({ length: 100 }, (_, i) => service.acquire(`key-${i}`, { ttlMs: 1_200 })),
-      );
+      const ttlMs = atLeastMs(1_200);
+      const locks = await Promise.all(Array.from({ length: 100 }, (_, i) => service.acquire(`key-${i}`, { ttlMs })));
       await eventually(async () => expect(await world.leases('key-99')).toBe(5));
       const before = await world.servers[0]?.commandStats();
-      await new Promise((resolve) => setTimeout(resolve, 1_200));
+      await new Promise((resolve) => setTimeout(resolve, ttlMs));
       const after = await world.servers[0]?.commandStats();
       const requests = (after?.get('evalsha') ?? 0) - (before?.get('evalsha') ?? 0);
       process.stdout.write(`  100 locks: ${requests} requests to each node in a TTL\n`);

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { LockBackendError, type LockService } from 'nestjs-distributed-lock/core';
 import { failureOf, handled } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import type { FaultProxy } from '../../support/fault-proxy.js';
 import { wantedOf } from '../describe-backend.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
@@ -95,7 +96,7 @@ wantedOf(['redlock']).forEach((name) =>
     });
 
     it('A7: releases that are not delivered to a minority are, as soon as it can be reached', async () => {
-      await behindProxies(200);
+      await behindProxies(timeLimitOf(200));
       const lock = await service.acquire('key');
       await eventually(async () => expect(await world.leases('key')).toBe(5));
       for (const proxy of proxies.slice(0, 2)) proxy.drop();
@@ -107,7 +108,7 @@ wantedOf(['redlock']).forEach((name) =>
     });
 
     it('A7: not delivered to a majority: the work stands, the failure is told, and the key is free soon after', async () => {
-      await behindProxies(200);
+      await behindProxies(timeLimitOf(200));
       const result = await service.withLock('key', async () => {
         await eventually(async () => expect(await world.leases('key')).toBe(5));
         for (const proxy of proxies.slice(0, 3)) proxy.drop();
@@ -122,7 +123,7 @@ wantedOf(['redlock']).forEach((name) =>
     it('A9: votes that come after the lease has ended are none', async () => {
       await behindProxies();
       for (const proxy of proxies.slice(0, 3)) proxy.delay(NODE_TIMEOUT_MS / 2, 'down');
-      const trying = handled(service.acquire('key', { ttlMs: 100, waitMs: 10_000 }));
+      const trying = handled(service.acquire('key', { ttlMs: NODE_TIMEOUT_MS / 10, waitMs: 10 * NODE_TIMEOUT_MS }));
       await eventually(async () => expect(await world.leases('key')).toBeGreaterThan(0));
       await eventually(async () => expect(await world.leases('key')).toBe(0));
       for (const proxy of proxies) proxy.delay(0);
@@ -132,7 +133,7 @@ wantedOf(['redlock']).forEach((name) =>
     });
 
     it('A10: one that was frozen all the time has nothing of ours soon after it goes on', async () => {
-      await behindProxies(200);
+      await behindProxies(timeLimitOf(200));
       world.servers[0]?.freeze();
       try {
         await service.withLock('key', async () => {

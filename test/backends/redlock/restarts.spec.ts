@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { aborted, failureOf } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld } from './redlock-world.js';
 
@@ -19,11 +20,12 @@ wantedOf(['redlock']).forEach((name) =>
 
     it('R7: a minority changes nothing: the lock is held on, and nobody else has it', async () => {
       const [ours, theirs] = [world.service(), world.service()];
-      const lock = await ours.acquire('key', { ttlMs: 1_500 });
+      const ttlMs = atLeastMs(1_500);
+      const lock = await ours.acquire('key', { ttlMs });
       await eventually(async () => expect(await world.leases('key')).toBe(3));
       await forget(0);
       await eventually(() => expect(ours.health.detail).toBeUndefined());
-      await new Promise((resolve) => setTimeout(resolve, 2_000));
+      await new Promise((resolve) => setTimeout(resolve, (ttlMs * 4) / 3));
       expect(lock.state).toBe('held');
       await expect(theirs.tryAcquire('key')).resolves.toBeNull();
       await lock.release();
@@ -35,7 +37,7 @@ wantedOf(['redlock']).forEach((name) =>
       await forget(0, 1);
       const backAt = performance.now();
       const next = await eventually(() => theirs.acquire('key', { ttlMs: LONG_TTL_MS, waitMs: 0 }));
-      expect((await aborted(lock.signal)) - backAt).toBeLessThan(3_000);
+      expect((await aborted(lock.signal)) - backAt).toBeLessThan(timeLimitOf(3_000));
       expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
       expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
       await lock.release();
@@ -44,7 +46,7 @@ wantedOf(['redlock']).forEach((name) =>
     });
 
     it('R7: with a quarantine nobody gets in before the first lease is over', async () => {
-      const ttlMs = 2_000;
+      const ttlMs = atLeastMs(2_000);
       const options = { restartQuarantineMs: ttlMs };
       const [ours, theirs] = [world.service(), world.service(options)];
       const lock = await ours.acquire('key', { ttlMs, watchdog: false });
@@ -53,7 +55,7 @@ wantedOf(['redlock']).forEach((name) =>
       // Until both are back there is no quorum to speak of.
       await eventually(async () => {
         const error = await failureOf(theirs.acquire('key', { waitMs: 0 }));
-        expect(String(error)).toMatch(/(started \d s ago, and does not vote for 2000 ms.*){2}/);
+        expect(String(error)).toMatch(new RegExp(`(started \\d s ago, and does not vote for ${ttlMs} ms.*){2}`, 'u'));
       });
       const next = await eventually(() => theirs.acquire('key', { waitMs: 0 }), { withinMs: 10_000 });
       expect(await lost).toBeLessThan(performance.now());

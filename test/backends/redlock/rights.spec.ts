@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld, type WorldOptions } from './redlock-world.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(600);
@@ -51,7 +51,7 @@ wantedOf(['redlock']).forEach((name) =>
     const toil = async (options: WorldOptions, key = 'key'): Promise<void> => {
       const [ours, theirs] = [world.service(options), world.service(options)];
       await theirs.withLock('warm-up', () => undefined);
-      const lock = await ours.acquire(key, { ttlMs: TTL_MS, waitMs: 1_000 });
+      const lock = await ours.acquire(key, { ttlMs: TTL_MS, waitMs: timeLimitOf(1_000) });
       await theirs.tryAcquire(key);
       // Until it has been renewed.
       await new Promise((resolve) => setTimeout(resolve, TTL_MS + 100));

@@ -2,10 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { failureOf } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld } from './redlock-world.js';
 
-const TTL = { ttlMs: 900, waitMs: 5_000 };
+const TTL = { ttlMs: atLeastMs(900), waitMs: 5_000 };
+const REQUEST_TIMEOUT_MS = timeLimitOf(200);
 
 /** One server under two names: https://github.com/redisson/redisson/issues/956 */
 wantedOf(['redlock']).forEach((name) =>
@@ -39,14 +41,14 @@ wantedOf(['redlock']).forEach((name) =>
     it.each(['+info', '-info'])('is no quorum by itself, with %s', async (right) => {
       await Promise.all(world.operators.map((operator) => operator.acl('SETUSER', 'default', right)));
       world.servers[1]?.freeze();
-      const service = world.service({ urls: urls(), requestTimeoutMs: 200 });
+      const service = world.service({ urls: urls(), requestTimeoutMs: REQUEST_TIMEOUT_MS });
       const error = await failureOf(service.acquire('key', { ...TTL, waitMs: 0 }));
       for (const host of namesOfFirst()) expect(String(error)).toContain(host);
       expect(service.health.detail).toContain('same server');
     });
 
     it('does not renew a lock for another one', async () => {
-      const service = world.service({ urls: urls(), requestTimeoutMs: 200 });
+      const service = world.service({ urls: urls(), requestTimeoutMs: REQUEST_TIMEOUT_MS });
       const lock = await service.acquire('key', TTL);
       await world.free('key', [1]);
       world.servers[1]?.freeze();
@@ -55,7 +57,7 @@ wantedOf(['redlock']).forEach((name) =>
 
     it('is found out as soon as it answers', async () => {
       world.servers[0]?.freeze();
-      const service = world.service({ urls: urls(), requestTimeoutMs: 200 });
+      const service = world.service({ urls: urls(), requestTimeoutMs: REQUEST_TIMEOUT_MS });
       await failureOf(service.tryAcquire('key'));
       world.servers[0]?.thaw();
       await eventually(async () => {

@@ -1,13 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-distributed-lock/core';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import type { FaultProxy } from '../../support/fault-proxy.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld, type WorldOptions } from './redlock-world.js';
 
 const LATE_MS = 300;
 /** Nothing in these tests takes so long, unless it waits for a silent node. */
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = Math.min(timeLimitOf(5_000), 15_000);
 const LONG_TTL_MS = 60_000;
 const ROUNDS = 50;
 

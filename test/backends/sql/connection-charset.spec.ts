@@ -4,6 +4,7 @@ import { mysql, type MysqlOptions } from 'nestjs-distributed-lock/mysql';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { wantedOf } from '../describe-backend.js';
 import { openConnection } from './databases.js';
+import { timeLimitOf } from '../../support/machine.js';
 
 /** A character set that has no Ł, as some applications still set it for their connections. */
 const CONNECTION = { charset: 'latin1_swedish_ci' };
@@ -34,7 +35,10 @@ for (const name of wantedOf(['mariadb', 'mysql'])) {
 
     it('lets in as many holders as the limit says', async () => {
       const [first, second] = [open(), open()];
-      const locks = [await first.acquire(KEY, { limit: 2 }), await second.acquire(KEY, { limit: 2, waitMs: 2_000 })];
+      const locks = [
+        await first.acquire(KEY, { limit: 2 }),
+        await second.acquire(KEY, { limit: 2, waitMs: timeLimitOf(2_000) }),
+      ];
       await expect(first.tryAcquire(KEY, { limit: 2 })).resolves.toBeNull();
       for (const lock of locks) await lock.release();
     });

@@ -6,8 +6,9 @@ import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
 import { connectBackend } from '../../support/harness-connection.js';
 import { type SqlHarness, sqlHarness } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
+import { timeLimitOf } from '../../support/machine.js';
 
-const STATEMENT_TIMEOUT_MS = 100;
+const STATEMENT_TIMEOUT_MS = timeLimitOf(100);
 
 describe('a blocked event loop', () => {
   for (const name of wantedOf([

@@ -5,6 +5,7 @@ import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { failureOf } from '../../conformance/contract.js';
 import { wantedOf } from '../describe-backend.js';
 import { type DatabaseType, ExistingTableWorld } from './existing-table-world.js';
+import { atLeastMs } from '../../support/machine.js';
 
 const COLUMNS: ExistingTableColumns = { key: 'methodName', owner: 'desc', updatedAt: 'order', expiresAt: 'until' };
 
@@ -116,7 +117,7 @@ wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
       const asClerk = Object.assign(new URL(url), { username: 'clerk', password: '' }).href;
       const dataSource = { options: Object.assign({ ...world.options }, { url: asClerk }) };
       const service = world.service({ dataSource, synchronize: false });
-      const lock = await service.acquire('by a clerk', { ttlMs: 300 });
+      const lock = await service.acquire('by a clerk', { ttlMs: atLeastMs(300) });
       await lock.release();
       expect(await world.ownersOf('by a clerk')).toEqual([]);
     });

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Deadline, LockBackendError, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, handled, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs } from '../../support/machine.js';
 import { serverToken } from '../../support/fencing-token.js';
 import { wantedOf } from '../describe-backend.js';
 import { BLOCKED_SESSIONS_SQL } from '../sql/blocked-sessions.js';
@@ -192,7 +193,7 @@ wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
     });
 
     it('keeps the time of the last write current while it is held', async () => {
-      const lock = await world.service().acquire('touched', { ttlMs: 300 });
+      const lock = await world.service().acquire('touched', { ttlMs: atLeastMs(300) });
       await age('touched', 3_600_000);
       const [before] = await world.ask(`select update_time as at from method_lock where method_name = 'touched'`);
       await eventually(async () => {

@@ -4,6 +4,7 @@ import { DistributedLockModule, Locked, StaleFenceError } from 'nestjs-distribut
 import { CreateDistributedLock1760000000000, Fenced, fencedManager, typeorm } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs } from '../../support/machine.js';
 import { context } from '../../nest/apps.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
@@ -15,7 +16,7 @@ class Sale {
     await fencedManager().query(`update stock set left_over = left_over - 1 where id = ${id}`);
   }
 
-  @Locked('lock_sale_:id', { ttlMs: 200, watchdog: false })
+  @Locked('lock_sale_:id', { ttlMs: atLeastMs(200), watchdog: false })
   @Fenced('sale_:id')
   async buySlowly(id: number): Promise<void> {
     await this.buy(id);

@@ -3,6 +3,7 @@ import { StaleFenceError } from 'nestjs-distributed-lock/core';
 import { CreateDistributedLock1760000000000, fenced } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
 import { describeServers, SqlWorld } from './sql-world.js';
+import { atLeastMs } from '../../support/machine.js';
 
 describeServers('migration and fence', (type) => {
   const world = new SqlWorld(type);
@@ -40,7 +41,7 @@ describeServers('migration and fence', (type) => {
 
   it('refuses the write of a holder that was frozen, and woke up after its lease', async () => {
     const [ours, theirs] = [world.service(), world.service()];
-    const former = await ours.acquire('sale_42', { ttlMs: 100, watchdog: false });
+    const former = await ours.acquire('sale_42', { ttlMs: atLeastMs(100), watchdog: false });
     const next = await theirs.acquire('sale_42');
     const before = await stock();
     await buy('sale_42', next.fencingToken);

@@ -2,18 +2,19 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { LockService } from 'nestjs-distributed-lock/core';
 import { SLACK_MS, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { Holder } from '../../support/harness-holder.js';
 import { wantedOf } from '../describe-backend.js';
 import { describeServers, LISTENERS, SqlWorld } from './sql-world.js';
 
 const LONG_TTL_MS = 60_000;
 /** When a waiter looks who has come before, at the earliest. */
-const NEXT_LOOK_MS = 2_500;
+const NEXT_LOOK_MS = timeLimitOf(2_500);
 /** The beginning of that statement, or of its name. */
 const LOOK = /with.locked.as/u;
 /** By then whoever waits has a key that became free. */
-const PROMISED_MS = 6_000;
-const STATEMENT_MS = 2_000;
+const PROMISED_MS = 5_000 + timeLimitOf(1_000);
+const STATEMENT_MS = atLeastMs(2_000);
 
 /** Firewalls, load balancers and the like forget connections without telling anybody; new ones work. */
 describeServers('connections that the network has forgotten', (type) => {
@@ -143,7 +144,7 @@ for (const type of wantedOf(['postgres'])) {
         process.stdout.write(`behind ${frozen} frozen: ${took.toFixed(0)} ms\n`);
         expect(took).toBeLessThan(PROMISED_MS);
       },
-      90_000,
+      timeLimitOf(90_000),
     );
 
     it.each(['silent', 'gone'])(

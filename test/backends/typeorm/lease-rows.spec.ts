@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals'
 import { Deadline, LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { failureOf, handled, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 const LONG_TTL_MS = 20_000;
@@ -165,10 +166,11 @@ describeServers('lease rows', (type) => {
     for (const grant of grants) await world.ask(grant);
     const url = world.urlOf({ username: 'clerk', password: 'secret' });
     const [ours, theirs] = [world.service({ url, synchronize: false }), world.service({ url, synchronize: false })];
+    const ttlMs = atLeastMs(1_000);
     for (const key of ['clerk', 'clerk']) {
-      const lock = await ours.acquire(key, { ttlMs: 1_000 });
-      const waiting = handled(theirs.acquire(key));
-      await throughout(1_100, () => expect(lock.isHeld).toBe(true));
+      const lock = await ours.acquire(key, { ttlMs });
+      const waiting = handled(theirs.acquire(key, { waitMs: timeLimitOf(10_000) }));
+      await throughout(ttlMs * 1.1, () => expect(lock.isHeld).toBe(true));
       await expect(theirs.keys().next()).resolves.toMatchObject({ value: key });
       await expect(theirs.evict(key)).resolves.toMatchObject({ pid: process.pid });
       await lock.release();

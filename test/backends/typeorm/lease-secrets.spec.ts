@@ -3,6 +3,7 @@ import { Deadline, type LockBackend } from 'nestjs-distributed-lock/core';
 import { inspect } from 'node:util';
 import { failureOf } from '../../conformance/contract.js';
 import { describeServers, SqlWorld } from './sql-world.js';
+import { timeLimitOf } from '../../support/machine.js';
 
 const OWNER = 'canary-owner-0123456789';
 const PASSWORD = 'canary-password';
@@ -57,7 +58,7 @@ describeServers('secrets', (type) => {
     'a user that does not exist': async () =>
       failureOf(ask(world.service({ url: world.urlOf({ username: 'nobody', password: PASSWORD }) }).backend)),
     'a server that is silent': async () => {
-      const { backend } = world.service({ url: asSpy(), synchronize: false, requestTimeoutMs: 100 });
+      const { backend } = world.service({ url: asSpy(), synchronize: false, requestTimeoutMs: timeLimitOf(100) });
       await (await ask(backend))?.release();
       world.proxy.pause();
       return failureOf(ask(backend));

@@ -4,6 +4,7 @@ import { Client } from 'pg';
 import { failureOf } from '../../conformance/contract.js';
 import { PgBouncer } from '../../servers/pg-bouncer.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { SqlWorld } from './sql-world.js';
 
@@ -91,7 +92,7 @@ describe.each(wantedOf(['postgres']))('S15: a server whose commits wait for a lo
   it('says of a key whose commit was never confirmed that the server has it: row', async () => {
     const service = world.service({ strategy: 'row' });
     await (await service.acquire('written')).release();
-    const lock = await service.acquire('written', { ttlMs: 1_500 });
+    const lock = await service.acquire('written', { ttlMs: atLeastMs(1_500) });
     await setStandby('gone');
     await lock.release().catch(() => undefined);
     expect(String(await failureOf(service.tryAcquire('written')))).toMatch(

@@ -6,6 +6,7 @@ import type { RowBackendOptions } from '../../../lib/backends/sql/row/row-backen
 import type { Listener } from '../../conformance/backend-harness.js';
 import { aborted, Contract, failureOf, Gate } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { sqlHarness } from './harness.js';
 import { LIST_MS } from './operators.js';
 import { wantedOf } from '../describe-backend.js';
@@ -120,9 +121,12 @@ wantedOf(['postgres-row', 'mariadb-row']).forEach((name) =>
           ? ['begin; lock table distributed_lock in access exclusive mode', 'rollback']
           : ['lock tables distributed_lock write', 'unlock tables'];
       await harness.ask(lock);
-      const refused = await failureOf(contract.contend(connect({ connectTimeoutMs: 500 }), 'sale'));
+      const connectTimeoutMs = timeLimitOf(500);
+      const refused = await failureOf(contract.contend(connect({ connectTimeoutMs }), 'sale'));
       await harness.ask(unlock);
-      expect(String(refused)).toMatch(/did not show the table of the locks.*connectTimeoutMs: 500/u);
+      expect(String(refused)).toMatch(
+        new RegExp(`did not show the table of the locks.*connectTimeoutMs: ${connectTimeoutMs}`, 'u'),
+      );
     });
 
     it('locks one row, and not the table', async () => {
@@ -184,8 +188,9 @@ wantedOf(['postgres-row', 'mariadb-row']).forEach((name) =>
     });
 
     it('renews behind a statement of the holder that takes longer than one of ours may', async () => {
-      const lease = await win('slow', connect({ requestTimeoutMs: 300 }));
-      const slow = { postgres: 'select pg_sleep(1)', mariadb: 'select sleep(1)' };
+      const lease = await win('slow', connect({ requestTimeoutMs: timeLimitOf(300) }));
+      const seconds = timeLimitOf(1_000) / 1_000;
+      const slow = { postgres: `select pg_sleep(${seconds})`, mariadb: `select sleep(${seconds})` };
       const working = rowManager(lease).query(slow[type]);
       await expect(lease.renew()).resolves.toBe(true);
       await working;

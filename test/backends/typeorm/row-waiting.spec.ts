@@ -6,6 +6,7 @@ import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
 import { ProxiedBackend } from '../../faults/proxied-backend.js';
 import { startHolder } from '../../faults/start-holder.js';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { BLOCKED_SESSIONS_SQL } from '../sql/blocked-sessions.js';
 import { type SqlHarness, sqlHarness } from './harness.js';
 import { LIST_MS } from './operators.js';
@@ -71,7 +72,7 @@ function granted(contract: Contract, harness: SqlHarness): void {
     void world.proxy.delayReplyOf(SQL[harness.type].atOnce, 60_000);
     const asking = ours.acquire(key, { ttlMs: harness.shortTtlMs, waitMs: 500 }).catch((error: unknown) => error);
     await eventually(async () => expect(await harness.leftovers(key)).not.toEqual([]));
-    const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
+    const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: timeLimitOf(10_000) });
     await expect(asking).resolves.toMatchObject({ code: 'LOCK_BACKEND' });
     await next.release();
   });

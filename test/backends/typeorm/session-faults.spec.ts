@@ -4,6 +4,7 @@ import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import { aborted, failureOf, SLACK_MS } from '../../conformance/contract.js';
 import type { Listener } from '../../conformance/backend-harness.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 import { DatabaseError } from '../../../lib/backends/sql/connections/database-error.js';
 import { OwnConnection } from '../../../lib/backends/sql/connections/own-connection.js';
@@ -12,6 +13,9 @@ import { sqlHarness } from './harness.js';
 import type { SessionBackendOptions } from '../../../lib/backends/sql/session/session-backend.js';
 import { getAdvisoryLockId } from '../../../lib/backends/sql/tables/session-lock-name.js';
 import { wantedOf } from '../describe-backend.js';
+
+/** Whole seconds, as MariaDB has them. */
+const SESSION_MS = Math.ceil(atLeastMs(1_000) / 1_000) * 1_000;
 
 const BUSY = {
   postgres: `do $$ begin raise exception using errcode = '40001'; end $$`,
@@ -42,7 +46,7 @@ wantedOf(['postgres-session', 'mariadb-session']).forEach((name) =>
       opened.push(service);
       return service;
     };
-    const service = (sessionTtlMs = 1_000): LockService => open({ sessionTtlMs });
+    const service = (sessionTtlMs = SESSION_MS): LockService => open({ sessionTtlMs });
     const sessions = async (): Promise<number> => Number((await harness.ask(OUR_SESSIONS[type]))[0]?.sessions);
 
     it('S4: a killed session is told at once, for every key that it had, long before the TTL', async () => {
@@ -74,7 +78,7 @@ wantedOf(['postgres-session', 'mariadb-session']).forEach((name) =>
     it('asks for no lock on a session that opens after its caller has given up: nobody would give it back', async () => {
       await (await service().acquire('the table is there')).release();
       const proxy = await FaultProxy.start(harness.server());
-      const ours = open({ sessionTtlMs: 20_000, requestTimeoutMs: 300, patienceMs: 20_000 }, proxy);
+      const ours = open({ sessionTtlMs: 20_000, requestTimeoutMs: timeLimitOf(300), patienceMs: 20_000 }, proxy);
       proxy.pause('down');
       await expect(failureOf(ours.tryAcquire('late'))).resolves.toBeInstanceOf(LockBackendError);
       proxy.resume();
@@ -88,12 +92,13 @@ wantedOf(['postgres-session', 'mariadb-session']).forEach((name) =>
     it('S2: takes no database that is busy for one that is silent, and so keeps the session', async () => {
       const settings = { database: createDataSourceDatabase(harness.dataSource()), connectTimeoutMs: 20_000 };
       const onOpen = (): Promise<void> => Promise.resolve();
-      const connection = new OwnConnection({ ...settings, requestTimeoutMs: 100, onOpen }, () => undefined);
+      const requestTimeoutMs = timeLimitOf(100);
+      const connection = new OwnConnection({ ...settings, requestTimeoutMs, onOpen }, () => undefined);
       await connection.open();
       await expect(connection.query(BUSY[type], [])).rejects.toBeInstanceOf(DatabaseError);
       const { idleMs } = connection;
       await connection.close();
-      expect(idleMs).toBeLessThan(100);
+      expect(idleMs).toBeLessThan(requestTimeoutMs);
     });
 
     it('S12: says what to do when the table is missing, and that it has no such locks on SQLite', async () => {

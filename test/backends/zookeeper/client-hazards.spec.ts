@@ -5,13 +5,15 @@ import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
 import { freePort } from '../../servers/free-port.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 import { spawnChild } from '../../support/processes.js';
 import { wantedOf } from '../describe-backend.js';
 import type { SharedWatchApi } from './shared-watch-child.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 
-const SESSION_MS = 1_200;
+/** A quarter of it is whole milliseconds. */
+const SESSION_MS = Math.ceil(atLeastMs(1_200) / 4) * 4;
 /** How long a server is looked for. */
 const PATIENCE_MS = 2_000;
 /** 1 MB by default. */
@@ -53,7 +55,7 @@ for (const name of wantedOf(['zookeeper'])) {
     } finally {
       world.server.thaw();
     }
-    expect(service.health.detail).toMatch(/no answer within 300 ms|no handshake/u);
+    expect(service.health.detail).toMatch(new RegExp(`no answer within ${SESSION_MS / 4} ms|no handshake`, 'u'));
   });
 
   it('a server that accepts connections and says nothing traps it: here the next one is asked', async () => {
@@ -63,7 +65,9 @@ for (const name of wantedOf(['zookeeper'])) {
     // Each begins with one of the two at random.
     while (silent.connections === 0) {
       const service = world.service({ connectString });
-      await expect(service.withLock(world.key(), () => 'served', { waitMs: 5_000 })).resolves.toBe('served');
+      await expect(service.withLock(world.key(), () => 'served', { waitMs: timeLimitOf(5_000) })).resolves.toBe(
+        'served',
+      );
     }
   });
 
@@ -75,14 +79,14 @@ for (const name of wantedOf(['zookeeper'])) {
     proxy.reset();
     await eventually(() => lock.state === 'jeopardy');
     await eventually(() => lock.state === 'held');
-    expect(performance.now() - since).toBeLessThan(1_500);
+    expect(performance.now() - since).toBeLessThan(timeLimitOf(1_500));
     await lock.release();
   });
 
   it('half a frame at the end of a connection ends the process: here it is forgotten with the connection', async () => {
     const { proxy, service } = await world.proxied();
     for (let round = 0; round < 3; round += 1) {
-      const lock = await service.acquire(world.key(), { waitMs: 5_000 });
+      const lock = await service.acquire(world.key(), { waitMs: timeLimitOf(5_000) });
       await proxy.cutMidFrame('down');
       await lock.release();
     }
@@ -148,7 +152,9 @@ for (const name of wantedOf(['zookeeper'])) {
     const closer = await Listener.start((socket) => socket.destroy());
     world.closing(closer);
     const service = world.service({ connectString: `127.0.0.1:${closer.port}` });
-    await expect(failureOf(service.acquire('k', { waitMs: 1_000 }))).resolves.toBeInstanceOf(LockBackendError);
+    await expect(failureOf(service.acquire('k', { waitMs: timeLimitOf(1_000) }))).resolves.toBeInstanceOf(
+      LockBackendError,
+    );
     expect(closer.connections).toBeGreaterThan(2);
     expect(closer.connections).toBeLessThan(30);
   });

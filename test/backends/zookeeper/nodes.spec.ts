@@ -2,11 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
 import { aborted, failureOf, Gate, handled, SLACK_MS } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { fencingToken } from '../../support/fencing-token.js';
 import { wantedOf } from '../describe-backend.js';
 import { contend, win, ZookeeperWorld } from './zookeeper-world.js';
 
-const SESSION_MS = 1_200;
+const SESSION_MS = atLeastMs(1_200);
 const MODES: readonly ZooKeeperMode[] = ['sequential', 'simple'];
 
 /** Rows Z5, Z6 and Z8 to Z11 of docs/faults.md: nodes that come and go. */
@@ -22,7 +23,7 @@ for (const name of wantedOf(['zookeeper'])) {
     it.each(MODES)(
       'Z5: own node deleted by an operator, %s: told with the next life sign, and from then on at once',
       async (mode) => {
-        const sessionTtlMs = 4_500;
+        const sessionTtlMs = atLeastMs(4_500);
         const service = world.service({ mode, sessionTtlMs });
         const key = world.key();
         const path = async (): Promise<string> => (mode === 'simple' ? `/locks/${key}` : world.holderPath(key));
@@ -169,7 +170,7 @@ for (const name of wantedOf(['zookeeper'])) {
         other.proxy.pause('up');
         creating.open();
       });
-      const acquiring = other.service.acquire(key, { waitMs: 5_000 });
+      const acquiring = other.service.acquire(key, { waitMs: timeLimitOf(5_000) });
       await creating.opened;
       await eventually(async () => expect(await world.operator.read(`/locks/${key}`)).toBeNull());
       other.proxy.resume();

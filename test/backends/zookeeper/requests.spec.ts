@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
 import { ZookeeperServer } from '../../servers/zookeeper-server.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { contend, win, ZookeeperWorld } from './zookeeper-world.js';
 
@@ -58,7 +59,7 @@ for (const name of wantedOf(['zookeeper'])) {
     });
 
     it('a hundred locks held cost one life sign each beat, and one look at each node', async () => {
-      const beatMs = 400;
+      const beatMs = (atLeastMs(1_800) * 2) / 9;
       const service = world.service({ sessionTtlMs: (beatMs * 9) / 2 });
       const locks = await Promise.all(Array.from({ length: 100 }, () => service.acquire(world.key())));
       await eventually(async () => expect(await world.server.metric('zk_watch_count')).toBe(100));

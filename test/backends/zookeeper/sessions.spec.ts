@@ -3,10 +3,13 @@ import { LockBackendError } from 'nestjs-distributed-lock/core';
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
 import { aborted, failureOf, handled } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { win, ZookeeperWorld } from './zookeeper-world.js';
 
-const SESSION_MS = 1_200;
+const SESSION_MS = atLeastMs(1_200);
+/** For a few sessions. */
+const TIME_LIMIT_MS = timeLimitOf(30_000);
 const MODES: readonly ZooKeeperMode[] = ['sequential', 'simple'];
 
 /** Rows Z1 to Z4 of docs/faults.md: connections and sessions that are lost. */
@@ -26,7 +29,7 @@ for (const name of wantedOf(['zookeeper'])) {
         // The server has removed the parent of a key that nobody wants; here it is there.
         await service.withLock(key, () => undefined);
         const lost = proxy.dropReplyAfter(key);
-        const lock = await service.acquire(key, { waitMs: 5_000 });
+        const lock = await service.acquire(key, { waitMs: timeLimitOf(5_000) });
         await lost;
         if (mode === 'sequential') expect(await world.queue(key)).toHaveLength(1);
         await lock.release();
@@ -41,9 +44,9 @@ for (const name of wantedOf(['zookeeper'])) {
       const key = world.key();
       const lock = await holder.acquire(key);
       const lost = proxy.dropReplyAfter(key);
-      const waiting = handled(service.acquire(key, { waitMs: 5_000 }));
+      const waiting = handled(service.acquire(key, { waitMs: timeLimitOf(5_000) }));
       await lost;
-      const later = handled(other.acquire(key, { waitMs: 5_000 }));
+      const later = handled(other.acquire(key, { waitMs: timeLimitOf(5_000) }));
       await eventually(async () => expect(await world.queue(key)).toHaveLength(3));
       await lock.release();
       const second = await waiting;
@@ -59,7 +62,7 @@ for (const name of wantedOf(['zookeeper'])) {
       const key = world.key();
       await service.withLock(key, () => undefined);
       const lost = proxy.dropReplyAfter(key);
-      const acquiring = handled(service.acquire(key, { waitMs: 150 }));
+      const acquiring = handled(service.acquire(key, { waitMs: timeLimitOf(150) }));
       proxy.refuse();
       await lost;
       expect(await world.queue(key)).toHaveLength(1);
@@ -68,31 +71,35 @@ for (const name of wantedOf(['zookeeper'])) {
       await eventually(async () => expect(await world.queue(key)).toEqual([]));
     });
 
-    it('Z2: disconnected: jeopardy at once, safe again with the same session, lost by our own clock before the server ends it', async () => {
-      // Longer than a process may stand still between two of these steps.
-      const sessionTtlMs = 2.5 * SESSION_MS;
-      const events: string[] = [];
-      const note = (event: string) => () => void events.push(event);
-      const observers = [{ jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') }];
-      const { proxy, service } = await world.proxied({ sessionTtlMs }, { observers });
-      const key = world.key();
-      const lock = await service.acquire(key);
-      proxy.reset();
-      await eventually(() => events.includes('safe'));
-      expect(events).toEqual(['jeopardy', 'safe']);
-      expect(lock.state).toBe('held');
-      proxy.refuse();
-      proxy.reset();
-      const cutAt = performance.now();
-      await eventually(() => lock.state === 'jeopardy');
-      expect(performance.now() - cutAt).toBeLessThan(sessionTtlMs / 6);
-      const toldAt = await aborted(lock.signal);
-      expect(await world.queue(key)).toHaveLength(1);
-      expect(toldAt - cutAt).toBeLessThan(sessionTtlMs);
-      await eventually(async () => expect(await world.queue(key)).toEqual([]));
-      expect(performance.now()).toBeGreaterThan(toldAt + sessionTtlMs / 6);
-      expect(events).toEqual(['jeopardy', 'safe', 'jeopardy', 'lost']);
-    });
+    it(
+      'Z2: disconnected: jeopardy at once, safe again with the same session, lost by our own clock before the server ends it',
+      async () => {
+        // Longer than a process may stand still between two of these steps.
+        const sessionTtlMs = 2.5 * SESSION_MS;
+        const events: string[] = [];
+        const note = (event: string) => () => void events.push(event);
+        const observers = [{ jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') }];
+        const { proxy, service } = await world.proxied({ sessionTtlMs }, { observers });
+        const key = world.key();
+        const lock = await service.acquire(key);
+        proxy.reset();
+        await eventually(() => events.includes('safe'));
+        expect(events).toEqual(['jeopardy', 'safe']);
+        expect(lock.state).toBe('held');
+        proxy.refuse();
+        proxy.reset();
+        const cutAt = performance.now();
+        await eventually(() => lock.state === 'jeopardy');
+        expect(performance.now() - cutAt).toBeLessThan(sessionTtlMs / 6);
+        const toldAt = await aborted(lock.signal);
+        expect(await world.queue(key)).toHaveLength(1);
+        expect(toldAt - cutAt).toBeLessThan(sessionTtlMs);
+        await eventually(async () => expect(await world.queue(key)).toEqual([]));
+        expect(performance.now()).toBeGreaterThan(toldAt + sessionTtlMs / 6);
+        expect(events).toEqual(['jeopardy', 'safe', 'jeopardy', 'lost']);
+      },
+      TIME_LIMIT_MS,
+    );
 
     it('Z3: session expired: all its locks are lost, and a new session takes nothing of the old one for its own', async () => {
       const { proxy, service } = await world.proxied();
@@ -102,7 +109,7 @@ for (const name of wantedOf(['zookeeper'])) {
       await eventually(async () => expect(await world.queue(keys[0] ?? '')).toEqual([]));
       proxy.resume();
       for (const lock of locks) expect(lock.isHeld).toBe(false);
-      const next = await service.acquire(keys[0] ?? '', { waitMs: 5_000 });
+      const next = await service.acquire(keys[0] ?? '', { waitMs: timeLimitOf(5_000) });
       expect(next.fencingToken).toBeGreaterThan(locks[0]?.fencingToken ?? 0n);
       for (const lock of locks) await lock.release();
       expect(next.isHeld).toBe(true);
@@ -119,7 +126,7 @@ for (const name of wantedOf(['zookeeper'])) {
       await world.operator.create(`/locks/${key}/1@somewhere:the-owner:0000000000`, '{}');
       await before.release();
       const lost = proxy.dropReplyAfter(key);
-      const lease = await win(backend, key, { owner: 'the-owner', waitMs: 5_000 });
+      const lease = await win(backend, key, { owner: 'the-owner', waitMs: timeLimitOf(5_000) });
       await lost;
       const [ours, ...others] = await world.queue(key);
       expect(others).toEqual([]);

@@ -4,6 +4,7 @@ import type { LockBackend } from 'nestjs-distributed-lock/core';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { aborted, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { contend, win, ZookeeperWorld } from './zookeeper-world.js';
 
@@ -83,7 +84,10 @@ for (const name of wantedOf(['zookeeper'])) {
     });
 
     it('Z5: an operator deletes the node of one holder: that one is told, and the others are not', async () => {
-      const services = [world.service({ sessionTtlMs: 4_000 }), world.service({ sessionTtlMs: 4_000 })];
+      const services = [
+        world.service({ sessionTtlMs: atLeastMs(4_000) }),
+        world.service({ sessionTtlMs: atLeastMs(4_000) }),
+      ];
       const key = world.key();
       const [one, two] = [await services[0]?.acquire(key, TWO), await services[1]?.acquire(key, TWO)];
       if (!one || !two) throw new Error('both fit');
@@ -96,7 +100,7 @@ for (const name of wantedOf(['zookeeper'])) {
     });
 
     it('Z3: one of two holders is cut off: its share goes to the next one after it knows, and the other keeps its own', async () => {
-      const { proxy, service: cutOff } = await world.proxied({ sessionTtlMs: 4_000 });
+      const { proxy, service: cutOff } = await world.proxied({ sessionTtlMs: atLeastMs(4_000) });
       const [living, waiting] = [world.service(), world.service()];
       const key = world.key();
       const [lost, kept] = [await cutOff.acquire(key, TWO), await living.acquire(key, TWO)];
