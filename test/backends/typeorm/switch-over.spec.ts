@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { LockBackendError, LockHandle } from 'nestjs-distributed-lock/core';
-import { aborted } from '../../conformance/contract.js';
+import { aborted, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 const ADVICE = /locks need a database that takes writes, and not a replica or one that is read-only/u;
@@ -49,6 +49,19 @@ describeServers('S14: a server that takes no more writes', (type) => {
       await (await service.acquire('held')).release();
     },
   );
+
+  it('is up again with it, though a connection from before became idle meanwhile: row', async () => {
+    const service = world.service({ strategy: 'row' });
+    const earlier = await service.acquire('earlier', { ttlMs: 60_000 });
+    const told = aborted((await service.acquire('told', { ttlMs: TTL_MS })).signal);
+    await takeWrites(false);
+    await told;
+    await earlier.release().catch(() => undefined);
+    // Longer than the longest pause between two probes.
+    await throughout(timeLimitOf(2_500), () => expect(service.health.status).toBe('down'));
+    await takeWrites(true);
+    await eventually(() => service.health.status === 'up');
+  });
 
   it.each(STRATEGIES)('gives no lock over a connection from before: %s', async (strategy) => {
     const service = world.service({ strategy });

@@ -11,8 +11,8 @@ export class RowPool {
   readonly #connections = new Set<RowConnection>();
   readonly #idleConnections: { readonly connection: RowConnection; readonly idleSince: number }[] = [];
   readonly #semaphore: Semaphore;
-  readonly #idleCheck = new IdleCheck(() => this.#closeUnused());
-  readonly health = new DatabaseHealth(async () => this.release(await this.take()));
+  readonly #idleCheck = new IdleCheck(() => this.#closeLongIdle());
+  readonly health = new DatabaseHealth(() => this.#probe());
   #isClosed = false;
 
   constructor(
@@ -46,7 +46,7 @@ export class RowPool {
     this.health.reportDown(error.message);
   }
 
-  /** The network may have dropped the other idle connections, too. */
+  /** Closes all idle connections after one of them was silent: the network may have dropped the others, too. */
   closeIdleAfterSilence(): void {
     this.#closeIdleConnections();
     this.health.reportReplacement('a connection that was used before');
@@ -57,6 +57,12 @@ export class RowPool {
     this.health.end();
     this.#idleCheck.cancel();
     await Promise.all(Array.from(this.#connections, (connection) => connection.close()));
+  }
+
+  /** Opens a connection, because an idle one would not show that the database answers. */
+  async #probe(): Promise<void> {
+    this.#closeIdleConnections();
+    this.release(await this.take());
   }
 
   async #waitForConnection(startPoolWait: StartPoolWait | undefined): Promise<void> {
@@ -78,12 +84,12 @@ export class RowPool {
     return undefined;
   }
 
-  /** Leaves connections open that were used lately, and returns whether there are any. */
-  #closeUnused(): boolean {
-    const latestUnusedSince = systemClock.now() - MAX_IDLE_MS;
-    const unusedCount = this.#idleConnections.filter(({ idleSince }) => idleSince <= latestUnusedSince).length;
-    // The connection that was used last is the last one.
-    for (const { connection } of this.#idleConnections.splice(0, unusedCount)) this.#closeConnection(connection);
+  /** Closes the connections that were idle for long. Returns whether any connection is still open. */
+  #closeLongIdle(): boolean {
+    const maxIdleSince = systemClock.now() - MAX_IDLE_MS;
+    const longIdleCount = this.#idleConnections.filter(({ idleSince }) => idleSince <= maxIdleSince).length;
+    // The list is ordered by the time of the last use, the oldest first.
+    for (const { connection } of this.#idleConnections.splice(0, longIdleCount)) this.#closeConnection(connection);
     return this.#connections.size > 0;
   }
 
