@@ -76,7 +76,9 @@ describe.each([
     await using _held = await locks.acquire('k\u009B');
     const [{ holder }] = keysOf(await read()) as [InspectedKey];
     await post(url, { backend: 'default', key: 'k\u009B', owner: holder?.owner });
-    expect(String(warn.mock.calls[0]?.[0])).toMatch(/^default: "k\\u\{9B\}" is taken .* as eve\\u\{1B\}\[2J at /u);
+    // Nest itself warns of a module that takes long to serialize.
+    const expectedText = expect.stringMatching(/^default: "k\\u\{9B\}" is taken .* as eve\\u\{1B\}\[2J at /u);
+    expect(warn.mock.calls.map(([text]) => String(text))).toContainEqual(expectedText);
     warn.mockRestore();
   });
 });

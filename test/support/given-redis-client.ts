@@ -26,13 +26,19 @@ function clientOf(kind: NonNullable<RedisClientKind['given']>, url: string) {
     client.on('error', () => undefined);
     return { client, end: () => client.disconnect() };
   }
+  // Version 5 may open two connections when one ends in its handshake, and ends one of them: see `OwnNodeRedis`.
+  const socketController = new AbortController();
   const options = {
     url,
     disableOfflineQueue: true,
     maintNotifications: 'disabled' as const,
-    socket: { reconnectStrategy: 50 },
+    socket: { reconnectStrategy: 50, signal: socketController.signal },
   };
   const client = kind === 'redis' ? createClient(options) : createClient5(options);
   client.on('error', () => undefined);
-  return { client, end: () => client.isOpen && client.destroy() };
+  const end = (): void => {
+    if (client.isOpen) client.destroy();
+    socketController.abort();
+  };
+  return { client, end };
 }
