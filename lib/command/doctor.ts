@@ -6,8 +6,8 @@ import { checkTables } from './tables.js';
 
 const ROUND_TRIP_COUNT = 20;
 const TTL_MS = 10_000;
-/** The same key each time, because SQL databases keep a row for each key that was ever locked. */
-const KEY = 'nestjs-distributed-lock:doctor';
+/** One fixed key, because SQL databases keep a row for each key that was ever locked. */
+const PROBE_KEY = 'nestjs-distributed-lock:doctor';
 
 const GUARANTEE_TEXTS: Readonly<Record<Guarantee, string>> = {
   consensus: 'consensus: a majority of a cluster remembers each lock, and no single crash makes two holders',
@@ -32,8 +32,8 @@ export async function examineServer(options: CommandOptions): Promise<Report> {
       ...advice.map((text) => `advice: ${text}`),
       `guarantee: ${GUARANTEE_TEXTS[guarantee]}`,
     ];
-    const isGood = health.status === 'up' && advice.length === 0;
-    return { isGood, lines, data: { status: health.status, guarantee, ...roundTrip, advice } };
+    const hasSucceeded = health.status === 'up' && advice.length === 0;
+    return { hasSucceeded, lines, data: { status: health.status, guarantee, ...roundTrip, advice } };
   } finally {
     await service.close();
   }
@@ -42,7 +42,7 @@ export async function examineServer(options: CommandOptions): Promise<Report> {
 interface RoundTrip {
   readonly medianMs: number;
   readonly longestMs: number;
-  /** Milliseconds by which the server's clock is ahead of this process's; `undefined` where tokens do not follow a clock. */
+  /** Milliseconds by which the server's clock is ahead of this process's; `undefined` where tokens are counters. */
   readonly clockSkewMs?: number | undefined;
 }
 
@@ -52,21 +52,22 @@ async function measureRoundTrips({ store }: LockBackend): Promise<RoundTrip> {
   let clockSkewMs: number | undefined;
   for (let round = 0; round < ROUND_TRIP_COUNT; round += 1) {
     const startMs = performance.now();
-    const attempt = await store.tryAcquire(KEY, owner, TTL_MS, { host: 'doctor', pid: process.pid });
-    if (attempt.acquired) await store.release(KEY, owner);
+    const attempt = await store.tryAcquire(PROBE_KEY, owner, TTL_MS, { host: 'doctor', pid: process.pid });
+    if (attempt.acquired) await store.release(PROBE_KEY, owner);
     durationsMs.push(performance.now() - startMs);
+    // Where tokens come from the server's clock, they are microseconds.
     if (attempt.acquired) clockSkewMs = Number(attempt.fencingToken) / 1000 - Date.now();
   }
   durationsMs.sort((a, b) => a - b);
-  const isClockToken = clockSkewMs !== undefined && Math.abs(clockSkewMs) < MAX_CLOCK_SKEW_MS;
+  const isTokenFromClock = clockSkewMs !== undefined && Math.abs(clockSkewMs) < MAX_CLOCK_SKEW_MS;
   return {
     medianMs: durationsMs[ROUND_TRIP_COUNT / 2] ?? 0,
     longestMs: durationsMs.at(-1) ?? 0,
-    clockSkewMs: isClockToken ? clockSkewMs : undefined,
+    clockSkewMs: isTokenFromClock ? clockSkewMs : undefined,
   };
 }
 
-/** Milliseconds by which a token may differ from the clock of this process. Tokens that differ by more are counters. */
+/** Maximum difference between a token and the clock of this process. A token that differs by more is a counter. */
 const MAX_CLOCK_SKEW_MS = 86_400_000;
 
 function describeSkew(clockSkewMs: number): string {

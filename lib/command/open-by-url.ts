@@ -1,10 +1,10 @@
 import { type BackendFactory, LockConfigurationError } from '../core/index.js';
 import type { SqlDatabase } from '../backends/sql/connections/sql-database.js';
-import { getUrlBeginning, type CommandOptions, getUrl } from './report.js';
+import { describeUrlScheme, type CommandOptions, getUrl } from './report.js';
 
-type SqlName = 'postgres' | 'mysql' | 'sqlite';
+type SqlDatabaseName = 'postgres' | 'mysql' | 'sqlite';
 
-const DATABASES_BY_SCHEME: Readonly<Record<string, SqlName>> = {
+const DATABASES_BY_SCHEME: Readonly<Record<string, SqlDatabaseName>> = {
   postgres: 'postgres',
   postgresql: 'postgres',
   mysql: 'mysql',
@@ -12,12 +12,12 @@ const DATABASES_BY_SCHEME: Readonly<Record<string, SqlName>> = {
   sqlite: 'sqlite',
 };
 
-export function getSqlDatabaseName(options: CommandOptions): SqlName | undefined {
+export function getSqlDatabaseName(options: CommandOptions): SqlDatabaseName | undefined {
   const scheme = getScheme(getUrl(options));
   return Object.hasOwn(DATABASES_BY_SCHEME, scheme) ? DATABASES_BY_SCHEME[scheme] : undefined;
 }
 
-/** @throws LockConfigurationError for a URL of another kind of server */
+/** @throws LockConfigurationError for a URL that names no SQL database */
 export async function openDatabase(options: CommandOptions): Promise<SqlDatabase> {
   const url = getUrl(options);
   const name = getSqlDatabaseName(options);
@@ -26,7 +26,7 @@ export async function openDatabase(options: CommandOptions): Promise<SqlDatabase
   if (name === 'sqlite')
     return (await import('../backends/sqlite/sqlite.js')).sqliteDatabase({ file: getSqliteFile(url) });
   throw new LockConfigurationError(
-    `only SQL has tables; --url begins with ${getUrlBeginning(url)}, which is no SQL database`,
+    `only SQL has tables; --url begins with ${describeUrlScheme(url)}, which is no SQL database`,
     'url',
   );
 }
@@ -58,7 +58,7 @@ export async function openBackend(options: CommandOptions): Promise<BackendFacto
     default: {
       const knownSchemes = 'redis, postgres, mysql, mariadb, sqlite, etcd, zookeeper, memcached';
       throw new LockConfigurationError(
-        `--url begins with one of ${knownSchemes}; it began with ${getUrlBeginning(url)}`,
+        `--url begins with one of ${knownSchemes}; it began with ${describeUrlScheme(url)}`,
         'url',
       );
     }
@@ -73,11 +73,11 @@ function getSqliteFile(url: string): string {
   return url.replace(/^sqlite:(\/\/)?/u, '');
 }
 
-/** @throws LockConfigurationError for a URL with a user: the options of these backends take no user from a URL */
+/** @throws LockConfigurationError for a URL with a user, because only hosts are read from the URL */
 function getHosts(url: string): string[] {
   if (url.includes('@')) {
     throw new LockConfigurationError(
-      `--url with ${getUrlBeginning(url)} has hosts only, without a user and a password`,
+      `--url with ${describeUrlScheme(url)} has hosts only, without a user and a password`,
       'url',
     );
   }

@@ -11,7 +11,7 @@ export interface CommandOptions {
 
 export interface Report {
   /** Whether the exit code of the command is 0. */
-  readonly isGood: boolean;
+  readonly hasSucceeded: boolean;
   readonly lines: readonly string[];
   /** The findings that `--json` prints. */
   readonly data: unknown;
@@ -23,12 +23,12 @@ export function getUrl({ url }: CommandOptions): string {
   throw new LockConfigurationError('give --url, or the variable LOCK_URL', 'url');
 }
 
-/** Returns the scheme only: passwords may stand anywhere after it, above all in a wrong URL. */
-export function getUrlBeginning(url: string): string {
+/** Returns only the scheme, for error messages. A malformed URL may have its password anywhere after the scheme. */
+export function describeUrlScheme(url: string): string {
   return /^[^:]{0,20}:/u.exec(url)?.[0] ?? 'something else';
 }
 
-/** Returns a URL without its user and parameters, which may have a password. The URL must have worked before. */
+/** Returns a well-formed URL without its user, password and query parameters. */
 export function removeSecrets(url: string): string {
   return url.replace(/\/\/.*@/u, '//').replace(/\?.*$/u, '');
 }

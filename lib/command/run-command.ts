@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { errorText, isLockError } from '../core/index.js';
 import { examineServer } from './doctor.js';
 import type { CommandOptions, Report } from './report.js';
-import { assertTableNames, createTables, printStatements } from './tables.js';
+import { assertTableNames, createTables, reportTableStatements } from './tables.js';
 import { readStatus } from './status.js';
 
 const USAGE = `Usage: nestjs-distributed-lock <command> [options]
@@ -24,7 +24,7 @@ const USAGE = `Usage: nestjs-distributed-lock <command> [options]
 It ends with 0 when all is well, with 1 when something is wrong, and with 2 when it was called wrongly.`;
 
 const COMMANDS: Readonly<Record<string, (options: CommandOptions) => Promise<Report>>> = {
-  sql: printStatements,
+  sql: reportTableStatements,
   migrate: createTables,
   status: readStatus,
   doctor: examineServer,
@@ -59,22 +59,21 @@ export async function runCommand(args: string[], env: NodeJS.ProcessEnv): Promis
     assertTableNames(options, name === 'sql' ? options.database : options.url);
     return await createOutcome(await command(options), values.json === true);
   } catch (error) {
-    return { code: isWrongCall(error) ? 2 : 1, output: '', errorOutput: errorText(error) };
+    return { code: isUsageError(error) ? 2 : 1, output: '', errorOutput: errorText(error) };
   }
 }
 
-async function createOutcome({ isGood, lines, data }: Report, isJson: boolean): Promise<CommandOutcome> {
+async function createOutcome({ hasSucceeded, lines, data }: Report, isJson: boolean): Promise<CommandOutcome> {
   const output = isJson
     ? JSON.stringify(data, (_, value) => (typeof value === 'bigint' ? String(value) : value))
     : lines.join('\n');
-  return { code: isGood ? 0 : 1, output };
+  return { code: hasSucceeded ? 0 : 1, output };
 }
 
 /**
- * Returns whether the command was called with a wrong option. Its options have the same names as the options of the
- * functions that it calls.
+ * Returns whether the caller gave a wrong option. Errors of backends name their options as this command does.
  */
-function isWrongCall(error: unknown): boolean {
+function isUsageError(error: unknown): boolean {
   if (isLockError(error, 'LOCK_CONFIGURATION'))
     return ['url', 'database', 'table', 'fence', 'limit', 'file'].includes(error.option);
   const code: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, 'code') : undefined;

@@ -22,7 +22,7 @@ export async function readStatus(options: CommandOptions): Promise<Report> {
       ...held.map(describeKey),
       ...unreadable.map(({ error }) => `  ${escapeInvisible(error)}`),
     ];
-    return { isGood: unreadable.length === 0, lines, data: { held, unreadable } };
+    return { hasSucceeded: unreadable.length === 0, lines, data: { held, unreadable } };
   } finally {
     await service.close();
   }

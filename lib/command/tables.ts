@@ -17,7 +17,7 @@ import type { CommandOptions, Report } from './report.js';
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
- * Checks the names of the tables before anything else.
+ * Checks the table names in the options before a connection is opened.
  * @param databaseOrUrl the name of the database or its URL
  * @throws LockConfigurationError that names the option of the command
  */
@@ -33,15 +33,15 @@ export function assertTableNames(options: CommandOptions, databaseOrUrl = ''): v
   }
 }
 
-export async function printStatements(options: CommandOptions): Promise<Report> {
+export async function reportTableStatements(options: CommandOptions): Promise<Report> {
   const statements = getTableStatements(options, options.database ?? '');
-  return { isGood: true, lines: statements.map((statement) => `${statement};`), data: statements };
+  return { hasSucceeded: true, lines: statements.map((statement) => `${statement};`), data: statements };
 }
 
-/** @throws LockConfigurationError for a table of other columns */
+/** @throws LockConfigurationError when an existing table has other columns */
 export async function createTables(options: CommandOptions): Promise<Report> {
   await withConnection(options, async (query, database) => {
-    const { lock, fence } = getTableNames(options, database);
+    const { lock, fence } = quoteTableNames(options, database);
     const failures: unknown[] = [];
     for (const statement of [
       createTableSql(database.dialect, lock, 'lock'),
@@ -49,12 +49,13 @@ export async function createTables(options: CommandOptions): Promise<Report> {
     ]) {
       await query(statement, []).catch((error: unknown) => failures.push(error));
     }
-    // A statement may fail although the tables exist: another process has created them, or this user may not create any.
+    // A failure does not matter when both tables exist. Another process may have created them, or this user may not
+    // create tables.
     await checkBothTables(options, query, database).catch((error: unknown) => {
       throw failures[0] ?? error;
     });
   });
-  return { isGood: true, lines: ['the tables are there'], data: { tables: 'there' } };
+  return { hasSucceeded: true, lines: ['the tables are there'], data: { tables: 'there' } };
 }
 
 /** @throws LockConfigurationError that tells what is wrong with a table */
@@ -65,10 +66,10 @@ export async function checkTables(options: CommandOptions): Promise<void> {
 async function checkBothTables(options: CommandOptions, query: Query, database: SqlDatabase): Promise<void> {
   const { table } = options;
   await resolveLockTable(database, table === undefined ? {} : { tableName: table }).ensureTableUsable(query);
-  await checkFenceTable(query, database, getTableNames(options, database).fence);
+  await checkFenceTable(query, database, quoteTableNames(options, database).fence);
 }
 
-function getTableNames({ table, fence }: CommandOptions, database: SqlDatabase): Record<'lock' | 'fence', string> {
+function quoteTableNames({ table, fence }: CommandOptions, database: SqlDatabase): Record<'lock' | 'fence', string> {
   return {
     lock: quoteTable(database, table ?? DEFAULT_LOCK_TABLE),
     fence: quoteTable(database, fence ?? DEFAULT_FENCE_TABLE),
@@ -87,7 +88,7 @@ function getTableStatements({ table, fence }: CommandOptions, database: string):
 
 async function withConnection(
   options: CommandOptions,
-  work: (query: Query, database: SqlDatabase) => Promise<void>,
+  useConnection: (query: Query, database: SqlDatabase) => Promise<void>,
 ): Promise<void> {
   const database = await openDatabase(options);
   const { connectTimeoutMs } = database;
@@ -96,7 +97,7 @@ async function withConnection(
   const connection = new OwnConnection(settings, () => undefined);
   await connection.open();
   try {
-    await work(connection.query, database);
+    await useConnection(connection.query, database);
   } finally {
     await connection.close();
   }

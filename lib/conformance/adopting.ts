@@ -4,7 +4,7 @@ import { type CheckGroup, type Grant, LONG_TTL_MS } from './check-context.js';
 
 const ADOPTER_COUNT = 5;
 
-/** Promises of stores that pass keys from owner to owner. */
+/** Checks for stores with `adopt`, by which a holder's key passes to another owner. */
 export const adoptionChecks: CheckGroup = {
   'passes a key to one of several adopters, with its token, and ends the former lease': async (context) => {
     const { store, otherStore, key } = await context.openTwoStoresAndKey();

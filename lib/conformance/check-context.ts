@@ -19,7 +19,7 @@ export const MAX_WAIT_MS = 10_000;
 export const LONG_TTL_MS = 30_000;
 
 const POLL_MS = 5;
-const METADATA: HolderMetadata = { host: 'somewhere', pid: process.pid, label: 'conformance' };
+const HOLDER_METADATA: HolderMetadata = { host: 'somewhere', pid: process.pid, label: 'conformance' };
 
 export interface LeaseRequest {
   readonly owner?: string;
@@ -99,7 +99,7 @@ export class CheckContext {
     key: string,
     request: LeaseRequest = {},
   ): Promise<AttemptRecord & { readonly ttlMs: number }> {
-    const { owner = this.newOwner(), metadata = METADATA } = request;
+    const { owner = this.newOwner(), metadata = HOLDER_METADATA } = request;
     const ttlMs = clampTtl(store, request.ttlMs ?? this.harness.shortTtlMs);
     const sentAt = performance.now();
     const attempt = await store.tryAcquire(key, owner, ttlMs, metadata);
@@ -126,7 +126,7 @@ export class CheckContext {
     assert.ok(!attempt.acquired, `${JSON.stringify(key)} was granted to a second owner`);
   }
 
-  /** Ignores errors of releases, because a check may have closed the client of a lease. */
+  /** Ignores errors of releases, because a check may have closed the store that it acquired a key from. */
   async #end(): Promise<void> {
     await Promise.allSettled(this.#grantedAttempts.map(({ store, key, owner }) => store.release(key, owner)));
     await Promise.all(this.#openClients.map((client) => client.close()));

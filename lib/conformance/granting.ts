@@ -14,13 +14,13 @@ import {
 const CLIENT_COUNT = 5;
 const CONTENDER_COUNT = 50;
 const ROUND_COUNT = 5;
-const TOKEN_LIMIT = 2n ** 52n;
+const TOKEN_UPPER_BOUND = 2n ** 52n;
 
 export const grantChecks: CheckGroup = {
   'grants a free key, with a token from 1 to below 2^52': async (context) => {
     const { token } = await context.acquire(await context.openStore(), context.newKey());
     assert.equal(typeof token, 'bigint', 'a fencing token is a bigint');
-    assert.ok(token > 0n && token < TOKEN_LIMIT, `the token was ${token}`);
+    assert.ok(token > 0n && token < TOKEN_UPPER_BOUND, `the token was ${token}`);
   },
 
   'refuses a key that another owner has, and says how much of the lease is left, or null': async (context) => {
@@ -57,12 +57,13 @@ export const grantChecks: CheckGroup = {
     const firstGrant = await context.acquire(store, key);
     const { owner, token, ttlMs } = await context.acquire(store, key, { owner: firstGrant.owner, ttlMs: LONG_TTL_MS });
     assert.ok(token >= firstGrant.token, `token ${token} came after ${firstGrant.token}`);
-    // A second grant does not prolong a session. Its holder therefore renews, however long the checks take.
-    const hasMoreTime = ttlMs > firstGrant.ttlMs * 2;
+    // Where leases end with a session, a second grant does not prolong the lease. The loop then renews it.
+    const isLeaseProlonged = ttlMs > firstGrant.ttlMs * 2;
     await repeatUntil(firstGrant.answeredAt + firstGrant.ttlMs * 1.5, async () => {
-      if (!hasMoreTime) assert.equal(await store.renew(key, owner, ttlMs), true, 'the holder could not renew');
+      if (!isLeaseProlonged) assert.equal(await store.renew(key, owner, ttlMs), true, 'the holder could not renew');
       await context.assertRefused(otherStore, key);
     });
+    // One release frees the key, although the owner acquired it twice.
     assert.equal(await store.release(key, owner), true, 'one release has to do');
     await context.acquire(otherStore, key);
   },
@@ -82,7 +83,7 @@ export const grantChecks: CheckGroup = {
   'keeps a key for its time to live, frees it when its holder is gone, and raises the token': async (context) => {
     const { store, otherStore, key } = await context.openTwoStoresAndKey();
     const formerGrant = await context.acquire(store, key);
-    const presentGrant = await acquireAfterDeath(context, formerGrant, otherStore);
+    const presentGrant = await acquireFromDeadHolder(context, formerGrant, otherStore);
     assert.ok(presentGrant.token > formerGrant.token, `token ${presentGrant.token} came after ${formerGrant.token}`);
     const thirdStore = await context.openStore();
     assert.equal((await thirdStore.isHeldBy?.(key, formerGrant.owner)) ?? false, false, 'a former owner has the key');
@@ -118,14 +119,14 @@ async function acquireConcurrently(
   return grants[0];
 }
 
-/** Acquires the key after the death of its holder: the holder renews no more, and its session, if any, has ended. */
-async function acquireAfterDeath(context: CheckContext, formerGrant: Grant, nextStore: LeaseStore): Promise<Grant> {
+/** Acquires a key whose holder no longer renews. Closes the holder's store first where leases end with a session. */
+async function acquireFromDeadHolder(context: CheckContext, formerGrant: Grant, nextStore: LeaseStore): Promise<Grant> {
   const { store, key } = formerGrant;
-  const endsWithSession = (store.traits?.endsWith ?? 'ttl') !== 'ttl';
-  if (endsWithSession) await store.close();
+  const isBoundToSession = (store.traits?.endsWith ?? 'ttl') !== 'ttl';
+  if (isBoundToSession) await store.close();
   assert.ok(formerGrant.ttlMs < MAX_WAIT_MS, `shortTtlMs is ${formerGrant.ttlMs}, too long for these checks`);
   const presentGrant = await context.acquireEventually(nextStore, key, { ttlMs: LONG_TTL_MS });
-  if (!endsWithSession) assertKeptForTtl(formerGrant, presentGrant.answeredAt);
+  if (!isBoundToSession) assertKeptForTtl(formerGrant, presentGrant.answeredAt);
   return presentGrant;
 }
 

@@ -5,8 +5,8 @@ export interface LeaseStoreHarness {
   /** Opens an independent client, as another process would. The suite closes it. */
   connect(): LeaseStore | Promise<LeaseStore>;
   /**
-   * Shortest time to live in milliseconds that is worth testing: ten round trips or more. With sessions, the TTL of a
-   * session.
+   * Shortest time to live in milliseconds that is worth testing: ten round trips or more. For leases that end with a
+   * session, the TTL of the session.
    */
   readonly shortTtlMs: number;
   /**

@@ -1,4 +1,4 @@
-/** Checks for the tests of stores, for any test framework: one for each promise of a `LeaseStore`. */
+/** Checks that every `LeaseStore` has to pass, for any test framework. */
 import { adoptionChecks } from './adopting.js';
 import { grantChecks } from './granting.js';
 import type { LeaseStoreHarness } from './harness.js';

@@ -35,7 +35,7 @@ export const keyChecks: CheckGroup = {
     const similarKeys = createSimilarKeys(`Aa${context.newKey().replace(/\W/gu, '')}`);
     const leases = [];
     for (const key of similarKeys) leases.push(await context.acquire(store, key, { ttlMs: LONG_TTL_MS }));
-    // Another process may run these checks on the same server.
+    // Another process that runs these checks on the same server may hold a reserved word.
     for (const word of RESERVED_WORDS)
       leases.push(await context.acquireEventually(store, word, { ttlMs: LONG_TTL_MS }));
     for (const key of [...similarKeys, ...RESERVED_WORDS]) await context.assertRefused(otherStore, key);

@@ -20,12 +20,12 @@ export const lookupChecks: CheckGroup = {
 
   'evicts the owner that it is told, where it can evict, and no other': async (context) => {
     const { store, otherStore, key } = await context.openTwoStoresAndKey();
-    const evict = getEviction(otherStore);
+    const evict = getEvictFunction(otherStore);
     if (!evict) return;
     const formerGrant = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
     assert.equal(await evict(key, context.newOwner()), false, 'an owner was evicted who had nothing');
     assert.equal(await store.renew(key, formerGrant.owner, LONG_TTL_MS), true, 'the holder has lost the key');
-    const evictionResult = await evict(key, formerGrant.owner).catch(toConfigurationError);
+    const evictionResult = await evict(key, formerGrant.owner).catch(catchConfigurationError);
     if (isLockError(evictionResult, 'LOCK_CONFIGURATION')) {
       assert.equal(await store.renew(key, formerGrant.owner, LONG_TTL_MS), true, 'an eviction was refused and done');
       return;
@@ -49,14 +49,14 @@ export const lookupChecks: CheckGroup = {
   },
 };
 
-/** Returns the error by which a store leaves an eviction to an operator. Throws any other error. */
-function toConfigurationError(error: unknown): LockConfigurationError {
+/** Returns `error` if it is the error by which a store refuses to evict. Throws any other error. */
+function catchConfigurationError(error: unknown): LockConfigurationError {
   if (isLockError(error, 'LOCK_CONFIGURATION')) return error;
   throw error;
 }
 
-/** Returns the eviction of a store as the core performs it; `undefined` where the core refuses it. */
-function getEviction(store: LeaseStore): ((key: string, owner: string) => Promise<boolean>) | undefined {
+/** Returns the function by which the core evicts from this store; `undefined` where the core refuses to. */
+function getEvictFunction(store: LeaseStore): ((key: string, owner: string) => Promise<boolean>) | undefined {
   if (!store.look) return undefined;
   if (store.evict) return (key, owner) => store.evict?.(key, owner) ?? Promise.resolve(false);
   return (store.traits?.endsWith ?? 'ttl') === 'ttl' ? (key, owner) => store.release(key, owner) : undefined;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { LeaseStoreHarness } from './harness.js';
 import { whenAborted, assertSettlesInTime, LONG_TTL_MS, MAX_WAIT_MS, type CheckGroup } from './check-context.js';
 
-const MAX_LOSS_DELAY_MS = 500;
+const MAX_REPORT_DELAY_MS = 500;
 
 export function createSilenceChecks(freeze: NonNullable<LeaseStoreHarness['freeze']>): CheckGroup {
   return {
@@ -38,7 +38,7 @@ export function createSilenceChecks(freeze: NonNullable<LeaseStoreHarness['freez
         await assertSettlesInTime(
           'the holder was not told',
           lossReport,
-          Math.min(context.harness.shortTtlMs + MAX_LOSS_DELAY_MS, MAX_WAIT_MS),
+          Math.min(context.harness.shortTtlMs + MAX_REPORT_DELAY_MS, MAX_WAIT_MS),
         );
         assert.equal(lock.isHeld, false, 'the holder trusts its lock');
       } finally {

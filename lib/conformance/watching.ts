@@ -10,7 +10,7 @@ import {
   toGrant,
 } from './check-context.js';
 
-/** A store without `watch` keeps these promises, too. */
+/** Checks of `watch`. A store without `watch` passes them, too. */
 export const watchChecks: CheckGroup = {
   'lets in who watches a key, and asks when woken or now and then': async (context) => {
     const { store, otherStore, key } = await context.openTwoStoresAndKey();
@@ -60,7 +60,7 @@ export const watchChecks: CheckGroup = {
     await departedWaiter.tryAcquire();
     departedWaiter.end();
     const { wakeUpCount } = departedWaiter;
-    // The core does the same when a caller has waited and gives up.
+    // The core, too, releases the key for a waiting caller that gives up.
     assert.equal(await otherStore.release(key, departedWaiter.owner), false, 'two owners have the key');
     const waiter = new Waiter(context, otherStore, key);
     await waiter.tryAcquire();

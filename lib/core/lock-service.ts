@@ -209,8 +209,8 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * @internal Begins the grace time in which a server finishes its requests, and limits all later waits to it. At its
-   * end new callers are refused, and holds from before this call end as by `shutdown`. A later hold may last as long.
+   * @internal Begins the grace time in which a server finishes its requests, and limits all later waits to that time.
+   * Then new callers are refused, and holds from before this call end as by `shutdown`. Later holds get the same time.
    */
   beginGraceTime(ms?: number): void {
     this.#parts.serviceEnd.beginGraceTime(ms);

@@ -1,4 +1,4 @@
-import type { AcquisitionParts } from './acquiring/acquisition.js';
+import type { AcquisitionDependencies } from './acquiring/acquisition.js';
 import { Locker } from './acquiring/locker.js';
 import { followHealth } from './holding/follow-health.js';
 import { Holds, type HoldTurns } from './holding/holds.js';
@@ -12,7 +12,8 @@ import { OrderWatch } from './ordering/order-watch.js';
 import { SeveralKeys } from './several/several-keys.js';
 import { Turns } from './turns/turns.js';
 
-export interface ServiceParts extends AcquisitionParts {
+/** Objects of which a `LockService` consists. */
+export interface ServiceParts extends AcquisitionDependencies {
   readonly locker: Locker;
   readonly severalKeys: SeveralKeys;
   readonly leaderships: Leaderships;

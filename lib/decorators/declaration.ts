@@ -13,12 +13,12 @@ export function isMethod(value: unknown): value is Method {
 }
 
 /**
- * Throws for a decorator of the new standard, which has neither metadata nor decorators of parameters.
- * @param context the second argument of the decorator: an object only in the new standard
+ * Throws when a decorator was compiled for the TC39 standard, which lacks parameter decorators and type metadata.
+ * @param secondArgument the second argument of the decorator: an object only in the TC39 standard
  * @throws LockConfigurationError
  */
-export function assertLegacyDecorator(decorator: string, context: unknown): void {
-  if (typeof context !== 'object' || context === null) return;
+export function assertLegacyDecorator(decorator: string, secondArgument: unknown): void {
+  if (typeof secondArgument !== 'object' || secondArgument === null) return;
   const message = `${decorator} was called as a decorator of the new standard, which Nest does not know: set "experimentalDecorators" and "emitDecoratorMetadata" in tsconfig.json`;
   throw new LockConfigurationError(message, 'experimentalDecorators');
 }

@@ -2,8 +2,8 @@ import { LockConfigurationError, type LockHandle, sharedState } from '../core/in
 import { type Declaration, getMethodLabel } from './declaration.js';
 
 /**
- * Work that another decorator, such as `@Fenced`, adds between the acquisition and the call of the method. A step may
- * come from a backend, which knows no Nest, so `@Locked` resolves the resource and injects the provider.
+ * Work that another decorator, such as `@Fenced`, adds between the acquisition and the call of the method. `@Locked`
+ * resolves the resource and injects the provider, because the other decorator does not depend on Nest.
  */
 export interface LockedStep {
   readonly decorator: string;
@@ -18,7 +18,7 @@ export interface LockedStep {
    * @throws LockConfigurationError the step can never work; another error: the check has no result yet
    */
   start?(provider: unknown): Promise<void>;
-  /** `work` calls the method. */
+  /** Runs the step. The step calls `work`, which calls the method. */
   run<T>(work: () => Promise<T>, input: StepInput): Promise<T>;
 }
 
@@ -38,7 +38,7 @@ interface StepRegistration {
 const registrations = sharedState('steps', () => new WeakMap<object, Map<string | symbol, StepRegistration>>());
 
 /**
- * Returns a function that tells whether the method has `@Locked`.
+ * Adds a step to the method. Returns a function that tells whether the method has `@Locked`.
  * @throws LockConfigurationError the method has a step already
  */
 export function addLockedStep(declaration: Declaration, step: LockedStep): () => boolean {

@@ -1,7 +1,7 @@
 import type { LockEvent } from '../core/index.js';
 import type { InspectedTemplate } from './inspector-state.js';
 
-/** Maximum number of templates that are counted apart in a minute. */
+/** Maximum number of templates with counts of their own in a minute. The rest share the counts of `(others)`. */
 const MAX_TEMPLATES = 200;
 const OTHER_TEMPLATES = '(others)';
 const MINUTE_MS = 60_000;
@@ -55,11 +55,11 @@ class EventCounts {
   }
 }
 
-export class Contention {
+export class ContentionStatistics {
   readonly #minutes: { readonly minute: number; readonly countsByTemplate: Map<string, EventCounts> }[] = [];
 
   addEvent(template: string, event: LockEvent, nowMs: number): void {
-    const countsByTemplate = this.#getCountsOfMinute(Math.floor(nowMs / MINUTE_MS));
+    const countsByTemplate = this.#getOrCreateCounts(Math.floor(nowMs / MINUTE_MS));
     const name = countsByTemplate.has(template) || countsByTemplate.size < MAX_TEMPLATES ? template : OTHER_TEMPLATES;
     const counts = countsByTemplate.get(name) ?? new EventCounts();
     countsByTemplate.set(name, counts);
@@ -81,7 +81,7 @@ export class Contention {
       .map(([template, totals]) => totals.toInspectedTemplate(template));
   }
 
-  #getCountsOfMinute(minute: number): Map<string, EventCounts> {
+  #getOrCreateCounts(minute: number): Map<string, EventCounts> {
     const newestMinute = this.#minutes.at(-1);
     if (newestMinute?.minute === minute) return newestMinute.countsByTemplate;
     this.#removeOldMinutes(minute);

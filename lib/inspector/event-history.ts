@@ -12,7 +12,7 @@ const TROUBLE_TYPES: ReadonlySet<string> = new Set([
   'orderSuspect',
 ]);
 
-/** Keeps troubles in a list of their own, so that the events of busy keys do not push them out. */
+/** Newest events of an application. Troubles have a list of their own, so that ordinary events do not displace them. */
 export class EventHistory {
   readonly #ordinaryEvents: InspectedEvent[] = [];
   readonly #troubles: InspectedEvent[] = [];
@@ -23,7 +23,7 @@ export class EventHistory {
     return () => this.#troubleListeners.delete(listener);
   }
 
-  /** A trouble that repeats the newest trouble replaces it, with a higher count. */
+  /** Adds an event. A trouble that equals the newest trouble replaces the newest one, and has a higher count. */
   addEvent(event: InspectedEvent): void {
     if (!TROUBLE_TYPES.has(event.type)) return appendEvent(this.#ordinaryEvents, event);
     const newestTrouble = this.#troubles.at(-1);

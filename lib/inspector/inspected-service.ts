@@ -9,18 +9,18 @@ import {
   type LockSnapshot,
 } from '../core/index.js';
 import type { KeyTemplateNames } from '../nest/locked/key-template-names.js';
-import { Contention } from './contention.js';
+import { ContentionStatistics } from './contention.js';
 import { createInspectedEvent, type EventHistory } from './event-history.js';
 import type { InspectedBackend, InspectedHolder, InspectedKey, InspectedParty } from './inspector-state.js';
 
 /** Maximum number of keys on the page. Each key costs the server a query, and nobody reads a longer list. */
 const MAX_KEYS = 1_000;
-/** Maximum number of keys that a search compares, which bounds its time. A search for a whole key always finds it. */
+/** Maximum number of listed keys that a search reads. A complete key is found all the same. */
 const MAX_SCANNED_KEYS = 100_000;
 const MAX_CONCURRENT_QUERIES = 16;
 
 export class InspectedService {
-  readonly #contention = new Contention();
+  readonly #contention = new ContentionStatistics();
 
   constructor(
     readonly name: string,
@@ -52,7 +52,7 @@ export class InspectedService {
     };
   }
 
-  /** Puts the keys that this process holds before those that the server lists. */
+  /** Returns the keys that contain `search`: keys that this process holds, then keys that the server lists. */
   async #findKeys(search: string, holds: ReadonlyMap<string, unknown>) {
     const keys = new Set([...holds.keys()].filter((key) => key.includes(search)).slice(0, MAX_KEYS));
     let hasMoreKeys = keys.size < holds.size && search === '';
@@ -74,8 +74,8 @@ export class InspectedService {
   }
 
   /**
-   * Stops reading when the server fails, because a server that is down need not be asked a thousand times. A failure
-   * that concerns one key only, such as the value of another program, does not hide other keys.
+   * Reads the state of each key, until the server fails. A value that cannot be read, such as one that another program
+   * wrote, does not end the reading.
    */
   async #readKeys(keys: readonly string[], holds: ReadonlyMap<string, LockSnapshot>) {
     const inspectedKeys: InspectedKey[] = [];
@@ -91,7 +91,7 @@ export class InspectedService {
       }
     };
     const remainingKeys = keys.values();
-    /** Several calls share the iterator, so that each key is read once. */
+    /** Concurrent calls of this function share the iterator. Hence each key is read once. */
     const readKeysOneByOne = async (): Promise<void> => {
       for (const key of remainingKeys) {
         const hold = holds.get(key);

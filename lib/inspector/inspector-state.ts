@@ -13,9 +13,9 @@ export interface InspectedParty {
 }
 
 export interface InspectedHolder extends InspectedParty {
-  /** Decimal digits: the number may be too great for JavaScript's numbers. */
+  /** Fencing token in decimal digits, because JSON has no bigint. */
   readonly fencingToken?: string;
-  /** Milliseconds until the lease ends. Absent where it lasts as long as its process is connected. */
+  /** Milliseconds until the lease ends. Absent for a lease that ends only when its process disconnects. */
   readonly leftMs?: number;
 }
 
@@ -26,9 +26,9 @@ export interface InspectedKey {
   readonly holder?: InspectedHolder;
   /** All holders, `holder` first, where several share the key. */
   readonly holders?: readonly InspectedHolder[];
-  /** The waiters in the server's line, first come first. */
+  /** Waiters in the server's queue, in the order of their arrival. */
   readonly waiters: readonly InspectedParty[];
-  /** The hold of the process that answers. */
+  /** Lock of the process that answers the page's request, if this process holds the key. */
   readonly here?: Pick<LockSnapshot, 'state' | 'heldMs' | 'waitersHere' | 'leads'> & {
     /** Token of the caller that has the lock now. Hand-offs in this process count up from the token of the lease. */
     readonly fencingToken: string;
@@ -65,7 +65,7 @@ export interface InspectedBackend {
   readonly kind: string;
   readonly guarantee: string;
   readonly health: BackendHealth;
-  /** Whether the server lists its keys. Otherwise `keys` has those of the answering process, and the one searched for. */
+  /** Whether the server can list its keys. If not, `keys` has only this process's keys and the searched key. */
   readonly lists: boolean;
   readonly keys: readonly InspectedKey[];
   /** Whether there are more keys than `keys` has. */
@@ -75,13 +75,13 @@ export interface InspectedBackend {
   readonly templates: readonly InspectedTemplate[];
 }
 
-/** State of all backends: the JSON that the page reads. */
+/** JSON that the page reads: the state of all backends, and the newest events. */
 export interface InspectorState {
   /** Time of the answer by the clock of its process, in ISO 8601. */
   readonly at: string;
   readonly host: string;
   readonly pid: number;
-  /** Milliseconds for which templates and events reach back. */
+  /** Maximum age in milliseconds of the events that this state includes. */
   readonly windowMs: number;
   readonly backends: readonly InspectedBackend[];
   /** Ordinary events, the newest first. */

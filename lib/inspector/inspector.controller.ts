@@ -33,7 +33,7 @@ interface InspectorRequest {
   readonly ip?: string;
 }
 
-/** The response of Node itself on Express, and an object around it on Fastify. */
+/** Response of Node on Express, or an object that contains the response of Node on Fastify. */
 type Reply = ServerResponse | FastifyReply;
 
 interface FastifyReply {
@@ -41,15 +41,14 @@ interface FastifyReply {
   hijack(): void;
 }
 
-const HEADERS = {
+const COMMON_HEADERS = {
   'Cache-Control': 'no-store, no-transform',
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
 };
 
 /**
- * Policy that allows the page's own script and style, nothing from other origins, and no text to become HTML, as by
- * `innerHTML`.
+ * Policy that allows only the page's own script and style, blocks other origins, and forbids `innerHTML` and the like.
  */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -64,7 +63,7 @@ const CONTENT_SECURITY_POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** Creates the controller. Its answers bypass interceptors, which may wrap answers. */
+/** Creates the controller. It writes its answers itself, because interceptors may wrap returned values. */
 export function createInspectorController(
   path: string,
   guards: readonly InspectorGuard[],
@@ -96,7 +95,7 @@ export function createInspectorController(
     events(@Res() reply: Reply): void {
       const response = takeNodeResponse(reply);
       if (this.inspector.isShuttingDown) return refuseStream(response);
-      response.writeHead(200, { ...HEADERS, 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' });
+      response.writeHead(200, { ...COMMON_HEADERS, 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' });
       streamTroubles(this.inspector, response);
     }
 
@@ -119,9 +118,10 @@ export function createInspectorController(
       this.#sendAnswer(reply, 'application/json; charset=utf-8', JSON.stringify(value));
     }
 
+    /** @param type the media type of `body` */
     #sendAnswer(reply: Reply, type: string, body: string, extraHeaders: Record<string, string> = {}): void {
       const { httpAdapter } = this.adapterHost;
-      const headers = { ...HEADERS, 'Content-Type': type, ...extraHeaders };
+      const headers = { ...COMMON_HEADERS, 'Content-Type': type, ...extraHeaders };
       for (const [name, value] of Object.entries(headers)) httpAdapter.setHeader(reply, name, value);
       httpAdapter.reply(reply, body, 200);
     }
@@ -137,12 +137,12 @@ function takeNodeResponse(reply: Reply): ServerResponse {
 }
 
 /**
- * Answers with 204, on which browsers do not connect again by themselves. Closes the connection, which would delay the
- * shutdown.
+ * Answers with 204, after which a browser does not reconnect by itself. Closes the connection, because an open
+ * connection delays the shutdown.
  */
 function refuseStream(response: ServerResponse): void {
   response.shouldKeepAlive = false;
-  response.writeHead(204, HEADERS).end();
+  response.writeHead(204, COMMON_HEADERS).end();
 }
 
 /** @throws BadRequestException */

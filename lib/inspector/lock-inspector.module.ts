@@ -13,8 +13,8 @@ export interface LockInspectorOptions {
    */
   readonly guard: InspectorGuard | readonly InspectorGuard[] | 'none';
   /**
-   * Returns the name of the user who frees a key, such as `(request) => request.user.name`. The guard has let the request
-   * in. The log and the history have the name. @default no name; the address of the user is always there
+   * Returns the name of the user who frees a key, such as `(request) => request.user.name`. Runs after the
+   * guard. The log and the history show the name beside the user's address, which they always have. @default no name
    */
   readonly who?: (request: object) => string;
   /** Modules whose providers a guard class injects. */

@@ -16,8 +16,8 @@ export class LockInspector implements OnModuleInit, OnModuleDestroy {
   readonly #history = new EventHistory();
   readonly #services = new Map<string, InspectedService>();
   readonly #endStreamCallbacks = new Set<() => void>();
-  /** Readings under way, by search. Simultaneous viewers share one, so that they cost the server no more queries. */
-  readonly #readings = new Map<string, Promise<InspectorState>>();
+  /** Reads of the state that have not ended, by search. Viewers with the same search share one read. */
+  readonly #pendingReads = new Map<string, Promise<InspectorState>>();
 
   #isShuttingDown = false;
 
@@ -44,13 +44,13 @@ export class LockInspector implements OnModuleInit, OnModuleDestroy {
   }
 
   readState(search: string): Promise<InspectorState> {
-    const reading =
-      this.#readings.get(search) ?? this.#readServices(search).finally(() => this.#readings.delete(search));
-    this.#readings.set(search, reading);
-    return reading;
+    const pendingRead =
+      this.#pendingReads.get(search) ?? this.#readServices(search).finally(() => this.#pendingReads.delete(search));
+    this.#pendingReads.set(search, pendingRead);
+    return pendingRead;
   }
 
-  /** `endStream` is called at shutdown. Returns a function that removes both callbacks. */
+  /** Calls `listener` for each trouble, and `endStream` at shutdown. Returns a function that removes both callbacks. */
   followTroubles(listener: (trouble: InspectedEvent) => void, endStream: () => void): () => void {
     const stopListening = this.#history.followTroubles(listener);
     this.#endStreamCallbacks.add(endStream);

@@ -12,7 +12,10 @@ export function assertSameOrigin(headers: IncomingHttpHeaders): void {
   if (type.trim().toLowerCase() !== 'application/json') throw new UnsupportedMediaTypeException();
 }
 
-/** Browsers send `Sec-Fetch-Site` from secure pages only. Some proxies add the default port to the host. */
+/**
+ * Reads `Sec-Fetch-Site`, which browsers send from secure pages only, or else compares the origin with the host. `URL`
+ * removes the default port, which some proxies add to the host.
+ */
 function isSameOrigin(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin';
@@ -20,6 +23,6 @@ function isSameOrigin(headers: IncomingHttpHeaders): boolean {
   const host = headers.host ?? headers[':authority'];
   if (!URL.canParse(origin)) return false;
   const { protocol, host: originHost } = new URL(origin);
-  const address = `${protocol}//${String(host ?? '')}`;
-  return URL.canParse(address) && new URL(address).host === originHost;
+  const ownUrl = `${protocol}//${String(host ?? '')}`;
+  return URL.canParse(ownUrl) && new URL(ownUrl).host === originHost;
 }

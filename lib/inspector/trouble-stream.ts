@@ -3,7 +3,7 @@ import type { LockInspector } from './lock-inspector.js';
 
 /** Bytes that a client of the event stream may leave unread before it is disconnected. Browsers then reconnect. */
 const MAX_UNREAD_BYTES = 1_000_000;
-/** Proxies such as nginx end an answer that is silent for 60 seconds. */
+/** Interval of comments in the stream. Proxies such as nginx end an answer that is silent for 60 seconds. */
 const HEARTBEAT_MS = 25_000;
 
 /** Writes every trouble as a server-sent event, until the client goes or the application ends. */

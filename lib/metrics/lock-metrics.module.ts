@@ -13,8 +13,9 @@ import { LockMetrics, type LockMetricsOptions } from './lock-metrics.js';
 
 export interface LockMetricsModuleOptions extends LockMetricsOptions {
   /**
-   * Returns the label `template` of a key that comes from no `@Locked`, given the key without its namespace. It should have
-   * few values, and no personal data: Prometheus keeps a series for each. @default the first word, and `*` for the rest
+   * Returns the label `template` of a key that comes from no `@Locked`, given the key without its namespace. The labels
+   * should be few, because Prometheus keeps a series for each, and should have no personal data.
+   * @default the first word, and `*` for the rest
    */
   readonly templateOf?: (key: string) => string;
 }

@@ -33,15 +33,15 @@ const metricsByRegistry = new WeakMap<Registry, Map<string, LockMetrics>>();
 interface LabelledService {
   readonly service: LockService;
   readonly backend: string;
-  readonly labelsOf: (key: string) => Labels;
+  readonly getLabels: (key: string) => Labels;
   /** Number of callers that wait now, by template. */
   readonly waitingCounts: Map<string, number>;
 }
 
 interface ObservedService extends LabelledService {
   readonly stop: () => void;
-  /** Number of callers of `observe` that have not stopped. */
-  callerCount: number;
+  /** Number of calls of `observe` whose returned functions have not been called. */
+  activeCallCount: number;
 }
 
 /**
@@ -97,18 +97,18 @@ export class LockMetrics {
     });
     createGauge('held', 'Locks that are held now', function () {
       this.reset();
-      for (const { service, labelsOf } of observedServices.values())
-        for (const { key } of service.inspect()) this.inc(labelsOf(key));
+      for (const { service, getLabels } of observedServices.values())
+        for (const { key } of service.inspect()) this.inc(getLabels(key));
     });
     createGauge(
       'backend_up',
       '1: the backend answers; 0: it does not, or was not asked yet',
       function () {
         this.reset();
-        const silentBackends = new Set<string>();
+        const backendsNotUp = new Set<string>();
         for (const { service, backend } of observedServices.values()) {
-          if (service.health.status !== 'up') silentBackends.add(backend);
-          this.set({ backend }, silentBackends.has(backend) ? 0 : 1);
+          if (service.health.status !== 'up') backendsNotUp.add(backend);
+          this.set({ backend }, backendsNotUp.has(backend) ? 0 : 1);
         }
       },
       'min',
@@ -121,13 +121,13 @@ export class LockMetrics {
    */
   observe(service: LockService, options: ObserveOptions = {}): () => void {
     const observedService = this.#observedServices.get(service) ?? this.#startObserving(service, options);
-    observedService.callerCount += 1;
+    observedService.activeCallCount += 1;
     let hasStopped = false;
     return () => {
       if (hasStopped) return;
       hasStopped = true;
-      observedService.callerCount -= 1;
-      if (observedService.callerCount > 0) return;
+      observedService.activeCallCount -= 1;
+      if (observedService.activeCallCount > 0) return;
       observedService.stop();
       this.#observedServices.delete(service);
     };
@@ -141,38 +141,38 @@ export class LockMetrics {
   #startObserving(service: LockService, options: ObserveOptions): ObservedService {
     const { backend = service.backend.name, templateOf, templates: knownTemplates } = options;
     const templateLabels = new TemplateLabels(templateOf, knownTemplates);
-    const labelsOf = (key: string): Labels => ({
+    const getLabels = (key: string): Labels => ({
       backend,
       template: templateLabels.labelFor(key.slice(service.keyPrefix.length)),
     });
-    const labelledService = { service, backend, labelsOf, waitingCounts: new Map<string, number>() };
+    const labelledService = { service, backend, getLabels, waitingCounts: new Map<string, number>() };
     const stop = service.observe(this.#createObserver(labelledService));
-    const observedService = { ...labelledService, stop, callerCount: 0 };
+    const observedService = { ...labelledService, stop, activeCallCount: 0 };
     this.#observedServices.set(service, observedService);
     return observedService;
   }
 
-  #createObserver({ backend, labelsOf, waitingCounts }: LabelledService): LockObserver {
+  #createObserver({ backend, getLabels, waitingCounts }: LabelledService): LockObserver {
     const addToWaitingCount = (template: string, change: number): void =>
       void waitingCounts.set(template, (waitingCounts.get(template) ?? 0) + change);
     return {
       acquired: ({ key, from, waitedMs }) => {
-        const labels = labelsOf(key);
+        const labels = getLabels(key);
         this.#acquisitions.inc({ ...labels, from });
         if (from !== 're-entry') this.#waits.observe(labels, waitedMs / 1_000);
       },
-      released: ({ key, heldMs }) => this.#holds.observe(labelsOf(key), heldMs / 1_000),
-      timedOut: ({ key }) => this.#timeouts.inc(labelsOf(key)),
-      jeopardy: ({ key }) => this.#lateRenewals.inc(labelsOf(key)),
+      released: ({ key, heldMs }) => this.#holds.observe(getLabels(key), heldMs / 1_000),
+      timedOut: ({ key }) => this.#timeouts.inc(getLabels(key)),
+      jeopardy: ({ key }) => this.#lateRenewals.inc(getLabels(key)),
       lost: ({ key, heldMs, reason }) => {
-        const labels = labelsOf(key);
+        const labels = getLabels(key);
         this.#losses.inc({ ...labels, reason });
         this.#holds.observe(labels, heldMs / 1_000);
       },
       backendFailed: ({ operation }) => this.#failures.inc({ backend, operation }),
       tracer: {
         begin: ({ key }) => {
-          const { template } = labelsOf(key);
+          const { template } = getLabels(key);
           const endWait = (): void => addToWaitingCount(template, -1);
           addToWaitingCount(template, 1);
           return { granted: endWait, refused: endWait, failed: endWait };

@@ -1,7 +1,7 @@
 import { errorText } from '../core/index.js';
 import { getFirstWordName } from '../nest/locked/key-template-names.js';
 
-/** Maximum number of labels beside those of known templates. Prometheus keeps a series for each, and tracers a list of names. */
+/** Maximum number of labels for other than known templates. Each label is a series in Prometheus. */
 const MAX_TEMPLATES = 200;
 const OTHERS_LABEL = '(others)';
 
@@ -15,8 +15,8 @@ export class TemplateLabels {
   ) {}
 
   /**
-   * Returns the label for the template of a key. It is `(others)` when `templateOf` throws: a mistake of the
-   * application must hide no metrics and no spans.
+   * Returns the label for the template of a key. Returns `(others)` when `templateOf` throws, so that metrics and spans
+   * are recorded all the same.
    */
   labelFor(key: string): string {
     const template = this.#findTemplate(key);

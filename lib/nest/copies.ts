@@ -1,6 +1,6 @@
 import { LockService, sharedState } from '../core/index.js';
 
-/** Copy of this package in the process: one of its two module formats, or one of several installations. */
+/** Copy of this package that the process has loaded: a module format, or one of several installations. */
 interface Copy {
   readonly serviceClass: typeof LockService;
   /** Path of this module in the copy; `undefined` where the runtime does not report it. */

@@ -25,7 +25,7 @@ const INTERCEPTORS_KEY = '__interceptors__';
 const FILTERS_KEY = '__exceptionFilters__';
 const CAUGHT_TYPES_KEY = '__filterCatchExceptions__';
 const DECLARATION_KEY = Symbol.for('nestjs-distributed-lock/declaration with @Locked');
-/** Keys that say nothing about whether a method is a handler: enhancers and `@Locked` stand on other methods, too. */
+/** Keys of enhancers and of `@Locked`, which methods that are no handlers may have, too. */
 const NON_HANDLER_KEYS: ReadonlySet<unknown> = new Set([
   INTERCEPTORS_KEY,
   '__guards__',
@@ -82,7 +82,7 @@ export function getParameterTypes({ target, name }: Declaration): readonly unkno
   return Array.isArray(types) ? types : undefined;
 }
 
-/** Recognizes an Observable of any copy of rxjs. Returns `false` without `emitDecoratorMetadata`. */
+/** Recognizes `Observable` of any copy of rxjs as the return type. Returns `false` without `emitDecoratorMetadata`. */
 export function returnsObservable({ target, name }: Declaration): boolean {
   const type: unknown = Reflect.getMetadata('design:returntype', target, name);
   const prototype: unknown = typeof type === 'function' ? type.prototype : undefined;
@@ -141,10 +141,10 @@ export function routeHasParameter(
     .some((match) => match.groups?.['name'] === name);
 }
 
-/** Nest runs the interceptors of a class before the interceptors of its methods. */
-export function addFirstInterceptor(classRef: object, interceptor: unknown): void {
-  const others = getInterceptors(classRef).filter((other) => other !== interceptor);
-  Reflect.defineMetadata(INTERCEPTORS_KEY, [interceptor, ...others], classRef);
+/** Puts the interceptor before all other interceptors of a class or method. */
+export function addFirstInterceptor(target: object, interceptor: unknown): void {
+  const others = getInterceptors(target).filter((other) => other !== interceptor);
+  Reflect.defineMetadata(INTERCEPTORS_KEY, [interceptor, ...others], target);
 }
 
 export function addLastInterceptor(method: object, interceptor: unknown): void {

@@ -22,7 +22,7 @@ const MAX_TTL_MS = 30 * 86_400_000;
 /** Maximum number of leases whose owners are remembered. The store looks up the owners of further leases. */
 const MAX_REMEMBERED_LEASES = 100_000;
 
-type SearchableStore = LeaseStore & Required<Pick<LeaseStore, 'look'>>;
+type StoreWithLook = LeaseStore & Required<Pick<LeaseStore, 'look'>>;
 
 /**
  * Returns a store for `@nestjs/locks`, on any backend whose leases each have a TTL of their own. Register the store with the
@@ -42,7 +42,7 @@ export function lockStore(input: GivenBackend): BackendLockStore {
 
 /** Store that `lockStore` returns. Its calls reject with `LockBackendError` when the backend does not answer. */
 export class BackendLockStore implements LockStore, AsyncDisposable {
-  readonly #store: SearchableStore;
+  readonly #store: StoreWithLook;
   /** Owners of this process's leases in the backend, by the hash of the key and owner that `@nestjs/locks` names. */
   readonly #leaseOwners = new Map<string, string>();
   readonly #metadata = ownMetadata(undefined);
@@ -56,7 +56,7 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
   /** Acquires a free key. The fencing token grows with each acquisition of the key. */
   async acquire(key: string, owner: string, ttl: number): Promise<LockAcquireResult> {
     const ownerHash = hashOwner(key, owner);
-    // Each attempt has an owner of its own. Hence the store refuses a held key also to its own holder.
+    // Each attempt has a new lease owner. Hence a held key is refused to everybody, also to its holder.
     const leaseOwner = ownerHash + randomBytes(16).toString('base64url');
     const request = {
       owner: leaseOwner,
@@ -138,7 +138,7 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
     runOutsideLocks(() => this.backend.leaveQueue(key, request));
   }
 
-  /** A lease may last longer than its owner asked, never shorter. */
+  /** Returns the store's minimum TTL if `ttl` is shorter: a lease may last longer than requested. */
   #toSupportedTtlMs(ttl: number): number {
     assertWhole('ttl', ttl, 1, MAX_TTL_MS);
     return Math.max(ttl, this.#store.traits?.ttlLimits?.minMs ?? 0);
@@ -166,7 +166,7 @@ function hashOwner(key: string, owner: string): string {
 }
 
 /** @throws LockConfigurationError when `@nestjs/locks` cannot use the store */
-function assertCompatible(store: LeaseStore): asserts store is SearchableStore {
+function assertCompatible(store: LeaseStore): asserts store is StoreWithLook {
   const { name, traits: { endsWith = 'ttl', writesWithoutOwnerCheck = false } = {} } = store;
   if (endsWith !== 'ttl') {
     const reason = `its locks end with the ${endsWith} of a process, and @nestjs/locks gives each lock a TTL of its own`;

@@ -21,7 +21,7 @@ import {
 import { TemplateLabels } from '../metrics/template-labels.js';
 
 /** Context key of the `hold` spans of all locks that the current work runs under. */
-const HOLD_SPANS = createContextKey('nestjs-distributed-lock: holds');
+const HOLD_SPANS_KEY = createContextKey('nestjs-distributed-lock: holds');
 
 export interface LockSpansOptions {
   /** Provider of the tracer. @default the global provider */
@@ -41,7 +41,7 @@ export class LockSpans implements LockObserver {
   readonly tracer: LockTracer;
   readonly #spanTracer: Tracer;
   readonly #templateLabels: TemplateLabels;
-  /** Spans of the callers that hold a lock, by the id of the hold and by caller. */
+  /** Spans of callers, by the id of the hold that they share, and by the caller's own `TracedHold`. */
   readonly #holdSpans = new Map<string, Map<TracedHold, Span>>();
 
   constructor({ tracerProvider, templateOf, templates }: LockSpansOptions = {}) {
@@ -109,7 +109,7 @@ export class LockSpans implements LockObserver {
     const callerContext = context.active();
     const outerSpans = getOuterHoldSpans(callerContext);
     if (!span || outerSpans.includes(span)) return work();
-    return context.with(trace.setSpan(callerContext, span).setValue(HOLD_SPANS, [...outerSpans, span]), work);
+    return context.with(trace.setSpan(callerContext, span).setValue(HOLD_SPANS_KEY, [...outerSpans, span]), work);
   }
 
   #endHoldSpan(hold: TracedHold): void {
@@ -139,7 +139,7 @@ function getHoldAttributes({ key, backend, fencingToken, handOffCount }: TracedH
 }
 
 function getOuterHoldSpans(callerContext: Context): readonly unknown[] {
-  const spans = callerContext.getValue(HOLD_SPANS);
+  const spans = callerContext.getValue(HOLD_SPANS_KEY);
   return Array.isArray(spans) ? spans : [];
 }
 

@@ -17,7 +17,7 @@ export interface LockHealthDetails extends Omit<BackendHealth, 'status'> {
 
 /**
  * Checks the health of a backend for `@nestjs/terminus` 11 and later: `up` or `down`, with the state of each server and with
- * advice. The indicator sends a request to the server only while its health is `idle`. `LockHealthModule` provides it.
+ * advice. The indicator sends requests only while the backend's health is `idle`. `LockHealthModule` provides it.
  */
 @Injectable()
 export class LockHealthIndicator {
@@ -55,7 +55,10 @@ export class LockHealthIndicator {
   }
 }
 
-/** Starts the backend when its health is unknown. A store that reports no health is `up` until its requests fail. */
+/**
+ * Returns the health. Starts the backend if the health is `idle`. A store that reports no health counts as `up` until
+ * its requests fail.
+ */
 async function determineHealth(locks: LockService): Promise<BackendHealth> {
   if (locks.health.status === 'idle') {
     if (!locks.backend.store.health) return { status: 'up' };

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../core/index.js';
 import { setImmediate } from '../core/time/real-timers.js';
 
 interface ScheduledCall {
-  /** Time of the clock in milliseconds. */
+  /** Time of the clock, in milliseconds, at which the call is due. */
   readonly dueAt: number;
   readonly callback: () => void;
 }
@@ -22,7 +22,7 @@ export class ManualClock implements Clock {
     return { cancel: () => void this.#scheduledCalls.delete(call) };
   }
 
-  /** Moves the clock on, and runs the callbacks that become due, each at its own time. Promises settle before each callback. */
+  /** Moves the clock on. Runs each callback at the time at which it is due, after all promises have settled. */
   async advance(ms: number): Promise<void> {
     const endTime = this.#now + ms;
     await settlePromises();

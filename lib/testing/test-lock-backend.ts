@@ -20,6 +20,7 @@ export class TestLockBackend implements LeaseStore {
   readonly guarantee = 'best-effort';
   readonly traits = { maxPermits: MAX_PERMITS } satisfies StoreTraits;
   readonly #store: MemoryLeaseStore;
+  /** Controllers that abort the `revoked` signals of granted leases, by owner. */
   readonly #revocations = new Map<string, { readonly key: string; readonly controller: AbortController }>();
   readonly #wakeCallbacks = new Set<() => void>();
   #failure: Error | undefined;

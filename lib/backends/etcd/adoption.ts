@@ -15,9 +15,9 @@ export interface EntryAdoption {
 }
 
 /**
- * Puts the entry of a former owner under the lease of this session, with a new value. Its place in the queue and the
- * revision of its creation stay. The session's own key must be unchanged, so that a late request has no effect: see
- * `QueueEntry`.
+ * Moves the entry of a former owner to the lease of this session, with a new value. The entry keeps its place in the
+ * queue and its creation revision. The transaction requires that the session's own key is unchanged, so that a request
+ * that is carried out late has no effect: see `QueueEntry`.
  * Resolves to the entry, or to `undefined` if the former owner has none.
  */
 export async function adoptEntry(
@@ -32,7 +32,7 @@ export async function adoptEntry(
     // The entry already belongs to `owner` if an earlier try was carried out without an answer.
     const entry = (await readHolderEntry(context, key, formerOwner)) ?? (await readHolderEntry(context, key, owner));
     if (!entry) return undefined;
-    const { succeeded, firstKeys } = await client.transact({
+    const { succeeded, firstKeyValues } = await client.transact({
       when: [
         { key: entry.key, modRevision: entry.modRevision },
         { key: sessionName, modRevision: session.sessionKeyRevision },
@@ -44,12 +44,12 @@ export async function adoptEntry(
       if (entry.lease !== lease) revokeInBackground(client, entry.lease);
       return entry;
     }
-    session.sessionKeyRevision = firstKeys[0]?.modRevision ?? 0n;
+    session.sessionKeyRevision = firstKeyValues[0]?.modRevision ?? 0n;
   }
   throw new Error(`others changed the entry of the key ${MAX_ATTEMPTS} times meanwhile`);
 }
 
-/** Undoes an adoption without an answer. The server may have carried it out, or may still do so. */
+/** Undoes an adoption whose request got no answer. The server may have carried out the request, or may still do so. */
 export async function undoAdoption(
   context: QueueEntryContext,
   session: EtcdSession,
@@ -62,9 +62,9 @@ export async function undoAdoption(
     session.recordSessionKeyRevision(revision);
   } catch (error) {
     session.endIfLeaseMissing(error);
-    // An adopted entry was deleted with the lease of the session, and a late request cannot use that lease any more.
+    // If the lease is gone, the server deleted an adopted entry with it, and refuses a late request under this lease.
     if (session.endSignal.aborted) return;
-    // A full server writes no entry any more, so a deletion alone is enough.
+    // A full server adopts no entry any more, so the deletion below is enough.
     if (!isDatabaseFull(error)) throw error;
   }
   const entry = await readHolderEntry(context, key, owner);

@@ -6,7 +6,7 @@ import { METHOD } from './transport/messages.js';
 const BYTES_PER_GIB = 1024 ** 3;
 /** Assumed quota of servers before etcd 3.6, which do not report theirs: etcd's default. */
 const DEFAULT_QUOTA_BYTES = 2 * BYTES_PER_GIB;
-/** Share of the quota from which on `health` warns. */
+/** Share of the quota at which `health` begins to warn. */
 const WARNING_SHARE = 0.8;
 
 const CHECK_INTERVAL_MS = 60_000;
@@ -34,7 +34,7 @@ export class DatabaseSizeMonitor {
       this.#hasWarned = advice !== undefined;
       this.client.health.setAdvice('size', advice);
     } catch {
-      // The last advice stays: etcd did not answer, or this user has no permission.
+      // Keeps the last advice when etcd does not answer, or when this user may not read the status.
     }
   }
 }
@@ -44,8 +44,8 @@ export function getSizeAdvice(sizeBytes: number, quotaBytes: number, isFull: boo
   const limitBytes = quotaBytes > 0 ? quotaBytes : DEFAULT_QUOTA_BYTES;
   if (!isFull && sizeBytes < limitBytes * WARNING_SHARE) return undefined;
   const quotaText = quotaBytes > 0 ? ` of ${formatGib(quotaBytes)} GiB` : ', which is 2 GiB unless it was set';
-  const state = isFull ? 'is full, and refuses every write' : `will refuse every write at its quota${quotaText}`;
-  return `etcd's database has ${formatGib(sizeBytes)} GiB and ${state}: ${COMPACTION_ADVICE}`;
+  const stateText = isFull ? 'is full, and refuses every write' : `will refuse every write at its quota${quotaText}`;
+  return `etcd's database has ${formatGib(sizeBytes)} GiB and ${stateText}: ${COMPACTION_ADVICE}`;
 }
 
 function formatGib(bytes: number): string {

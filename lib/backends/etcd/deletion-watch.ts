@@ -7,8 +7,8 @@ const MIN_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 1_000;
 
 /**
- * Wakes waiters when keys are deleted, over one stream for all of them. A broken stream or a compacted revision wakes
- * them as well: each waiter reads its key again, so that no watch is ever resumed.
+ * Wakes waiters when keys are deleted, over one stream for all waiters. A broken stream or a compacted revision also
+ * wakes the waiters. Each waiter then reads its queue again. No watch is ever resumed.
  */
 export class DeletionWatch {
   #stream: WatchStream | undefined;
@@ -31,7 +31,7 @@ export class DeletionWatch {
 
   #open(): WatchStream {
     this.#openedAt = systemClock.now();
-    const stream = new WatchStream(this.client, (reason, wakeCallbacks) => this.#onEnd(reason, wakeCallbacks));
+    const stream = new WatchStream(this.client, (reason, wakeCallbacks) => this.#onStreamEnd(reason, wakeCallbacks));
     // A stream that lasts for the longest pause shows that watches work again.
     const clearAdvice = (): void => {
       if (stream.isCurrent) this.client.health.setAdvice('watch', undefined);
@@ -41,7 +41,7 @@ export class DeletionWatch {
   }
 
   /** Warns in `health` when streams keep ending: a proxy may forward requests, but refuse streams or soon end them. */
-  #onEnd(reason: string, wakeCallbacks: readonly (() => void)[]): void {
+  #onStreamEnd(reason: string, wakeCallbacks: readonly (() => void)[]): void {
     const hasLasted = systemClock.now() - this.#openedAt >= MAX_PAUSE_MS;
     this.#pauseMs = hasLasted ? MIN_PAUSE_MS : Math.min(this.#pauseMs * 2, MAX_PAUSE_MS);
     const advice = `watches end as soon as they begin, and waiters look every second instead: ${reason}`;

@@ -27,7 +27,7 @@ export type EtcdStatus = Exclude<(typeof STATUS_NAMES)[number], 'OK'>;
  * Codes of requests that were certainly not carried out. After any other code, the request may still be carried out.
  * `passing`: a retry may succeed. `final`: a retry brings the same answer.
  */
-const REFUSAL_KINDS: Readonly<Partial<Record<EtcdStatus, 'passing' | 'final'>>> = {
+const REFUSALS_BY_CODE: Readonly<Partial<Record<EtcdStatus, 'passing' | 'final'>>> = {
   INVALID_ARGUMENT: 'final',
   NOT_FOUND: 'passing',
   PERMISSION_DENIED: 'final',
@@ -38,8 +38,8 @@ const REFUSAL_KINDS: Readonly<Partial<Record<EtcdStatus, 'passing' | 'final'>>> 
 };
 
 /**
- * Kinds of failure by code, `refuses` for all other codes. A missing permission is not `value`, because it concerns the
- * whole prefix and not only the key of one caller.
+ * Kinds of failure by code. Every other code has the kind `refuses`. That includes a missing permission: it concerns
+ * the whole prefix, whereas `value` concerns the key of one caller.
  */
 const FAILURE_KINDS: Readonly<Partial<Record<EtcdStatus, FailureKind>>> = {
   INVALID_ARGUMENT: 'value',
@@ -54,7 +54,7 @@ const NO_SPACE_MESSAGE = 'database space exceeded';
 export const COMPACTION_ADVICE =
   'have etcd compact its history (--auto-compaction-retention=1h), and run etcdctl compact, defrag and alarm disarm to make room now';
 
-/** The message contains no secret: etcd names no user and no key. */
+/** Error with a status code of gRPC. Its message contains no secret, because etcd names no user and no key in it. */
 export class EtcdError extends Error {
   override readonly name = 'EtcdError';
 
@@ -82,14 +82,14 @@ export function isDatabaseFull(error: unknown): boolean {
   return error instanceof EtcdError && error.message.includes(NO_SPACE_MESSAGE);
 }
 
-/** Returns whether the request of this error was certainly not carried out. */
+/** Returns whether the server has certainly not carried out the request that failed with `error`. */
 export function isRefusal(error: unknown): boolean {
-  return error instanceof EtcdError && REFUSAL_KINDS[error.code] !== undefined;
+  return error instanceof EtcdError && REFUSALS_BY_CODE[error.code] !== undefined;
 }
 
 /** Returns whether a retry would bring the same error. */
 export function isFinalError(error: unknown): error is EtcdError {
-  return error instanceof EtcdError && REFUSAL_KINDS[error.code] === 'final' && !isTokenExpired(error);
+  return error instanceof EtcdError && REFUSALS_BY_CODE[error.code] === 'final' && !isTokenExpired(error);
 }
 
 export function isTokenExpired(error: unknown): error is EtcdError {
@@ -97,10 +97,10 @@ export function isTokenExpired(error: unknown): error is EtcdError {
 }
 
 /** Codes by which a member refuses because of its own state: it is a learner, has an older version, or was replaced. */
-const MEMBER_CODES: ReadonlySet<EtcdStatus> = new Set(['FAILED_PRECONDITION', 'UNIMPLEMENTED']);
+const MEMBER_REFUSAL_CODES: ReadonlySet<EtcdStatus> = new Set(['FAILED_PRECONDITION', 'UNIMPLEMENTED']);
 
 export function isMemberRefusal(error: unknown): error is EtcdError {
-  return error instanceof EtcdError && MEMBER_CODES.has(error.code);
+  return error instanceof EtcdError && MEMBER_REFUSAL_CODES.has(error.code);
 }
 
 function decodeMessage(message: string): string {

@@ -2,16 +2,16 @@ import type { LeaseAttempt } from '../../core/index.js';
 import { QueueEntry, createRefusal, type Wake } from './queue-entry.js';
 import type { Condition, KeyValue, OldestOrYoungestQuery } from './transport/messages.js';
 
-/** Entry of an exclusive owner. It holds the lock if the queue has no older entry, and else watches the one before. */
+/** Entry of an exclusive owner. It holds the lock if it is the oldest, and otherwise watches the entry before it. */
 export class ExclusiveEntry extends QueueEntry {
-  /** Creates no entry behind others for a caller that does not wait: such an entry would obstruct later ones. */
+  /** For a caller that does not wait, creates an entry only in an empty queue. Elsewhere it would obstruct others. */
   protected async enterQueue(wake: Wake): Promise<LeaseAttempt> {
     const { names } = this.context;
     const { lease, sessionKeyRevision } = this.session;
     const [queue, sessionName] = [names.queueRange(this.key), names.sessionName(lease)];
     const oldestQuery: OldestOrYoungestQuery = { ...queue, which: 'oldest' };
     const emptyQueueCondition: Condition = { ...queue, createRevision: 0n };
-    const { firstKeys, revision, succeeded } = await this.transactCreation({
+    const { firstKeyValues, revision, succeeded } = await this.transactCreation({
       when: [
         { key: this.name, createRevision: 0n },
         { key: sessionName, modRevision: sessionKeyRevision },
@@ -26,12 +26,12 @@ export class ExclusiveEntry extends QueueEntry {
       otherwise: [{ get: oldestQuery }, { get: this.name }, { get: sessionName }],
     });
     if (succeeded) {
-      const [oldestEntry, predecessor, , tokenOrigin] = firstKeys;
+      const [oldestEntry, predecessor, , tokenOrigin] = firstKeyValues;
       this.createRevision = revision;
       if (oldestEntry && predecessor) return this.#refuseBehind(oldestEntry, predecessor, revision, wake);
       return this.grant(revision, tokenOrigin);
     }
-    const [firstEntry, ownEntry, sessionKey] = firstKeys;
+    const [firstEntry, ownEntry, sessionKey] = firstKeyValues;
     if (ownEntry) {
       this.createRevision = ownEntry.createRevision;
       return this.checkPosition(ownEntry.createRevision, wake);
@@ -44,7 +44,7 @@ export class ExclusiveEntry extends QueueEntry {
   protected async checkPosition(createRevision: bigint, wake: Wake): Promise<LeaseAttempt> {
     const { client, names } = this.context;
     const queue = names.queueRange(this.key);
-    const { firstKeys, revision } = await client.transact({
+    const { firstKeyValues, revision } = await client.transact({
       steps: [
         { get: this.name },
         { get: { ...queue, which: 'oldest' } },
@@ -52,7 +52,7 @@ export class ExclusiveEntry extends QueueEntry {
         { get: names.tokenOriginName },
       ],
     });
-    const [ownEntry, firstEntry, predecessor, tokenOrigin] = firstKeys;
+    const [ownEntry, firstEntry, predecessor, tokenOrigin] = firstKeyValues;
     if (ownEntry?.createRevision !== createRevision) {
       this.createRevision = undefined;
       return this.enterQueue(wake);

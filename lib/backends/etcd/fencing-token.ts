@@ -20,21 +20,21 @@ export async function toFencingToken(
   originKey: string,
   client: EtcdClient,
 ): Promise<bigint> {
-  const { value } = originEntry ?? (await storeOrigin(originKey, client));
+  const { value } = originEntry ?? (await getOrStoreOrigin(originKey, client));
   if (/^\d{1,16}$/u.test(value)) return BigInt(value) + revision;
   throw new Error(
     `${originKey} must hold a number, which fencing tokens are counted from: etcdctl del it, and it is made anew`,
   );
 }
 
-async function storeOrigin(originKey: string, client: EtcdClient): Promise<KeyValue> {
+async function getOrStoreOrigin(originKey: string, client: EtcdClient): Promise<KeyValue> {
   const nowUs = Math.min(Date.now() * 1_000, MAX_ORIGIN_US);
-  const { firstKeys } = await client.transact({
+  const { firstKeyValues } = await client.transact({
     when: [{ key: originKey, createRevision: 0n }],
     steps: [{ put: originKey, value: String(nowUs), lease: 0n }, { get: originKey }],
     otherwise: [{ get: originKey }],
   });
-  const origin = firstKeys.at(-1);
+  const origin = firstKeyValues.at(-1);
   if (!origin) throw new Error(`${originKey} could not be made`);
   return origin;
 }

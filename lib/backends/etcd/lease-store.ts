@@ -24,14 +24,14 @@ import { EtcdLockNames } from './lock-names.js';
 import { ExclusiveEntry } from './exclusive-entry.js';
 import type { QueueEntry, QueueEntryContext } from './queue-entry.js';
 import { ShareEntry } from './share-entry.js';
-import { listKeys, readHolderEntry, readState, getValuePrefix } from './readings.js';
+import { listKeys, readHolderEntry, readLeaseState, getValuePrefix } from './readings.js';
 import { pollWhileDown } from './recovery.js';
 import { EtcdSession } from './session.js';
 import type { KeyValue } from './transport/messages.js';
 
 /**
- * Lease store with a queue entry for each owner of this process, all under one etcd lease. The mutex of etcd's own
- * client has one entry per session, so that two callers of a process would both hold the lock.
+ * Lease store with a queue entry for each owner of this process. All entries are under one etcd lease. The mutex of
+ * etcd's own client has one entry for each session, and would let two callers of a process hold one lock.
  */
 export class EtcdLeaseStore implements LeaseStore {
   readonly name = 'etcd';
@@ -42,16 +42,16 @@ export class EtcdLeaseStore implements LeaseStore {
   readonly #databaseSizeMonitor: DatabaseSizeMonitor;
   readonly #stopPolling: () => void;
   readonly #entries = new SessionEntries<EtcdSession, QueueEntry>();
-  /** Sessions of adoptions without a known result, by owner. The server may have carried them out, or may still. */
+  /** Session of each failed adoption, by new owner. The server may have carried it out, or may still do so. */
   readonly #unconfirmedAdoptions = new Map<string, EtcdSession>();
   #session: EtcdSession | undefined;
   #sessionOpening: Promise<EtcdSession> | undefined;
-  #closed = false;
+  #isClosed = false;
 
   constructor(private readonly options: ResolvedEtcdOptions) {
     const client = new EtcdClient(options);
     const names = new EtcdLockNames(options.prefix);
-    this.#context = { client, names, watch: new DeletionWatch(client) };
+    this.#context = { client, names, deletionWatch: new DeletionWatch(client) };
     this.#databaseSizeMonitor = new DatabaseSizeMonitor(client);
     this.#stopPolling = pollWhileDown(client, names.sessionName(0n));
   }
@@ -91,7 +91,7 @@ export class EtcdLeaseStore implements LeaseStore {
   }
 
   async adopt(key: string, transferred: TransferredLease, { owner, metadata }: AdoptedLease): Promise<LeaseAttempt> {
-    const session = await this.#currentSession();
+    const session = await this.#getCurrentSession();
     const adoption = { key, formerOwner: transferred.owner, owner, value: packEntryValue(owner, metadata) };
     try {
       const adoptedEntry = await retryOnStaleConnection(() => adoptEntry(this.#context, session, adoption));
@@ -125,7 +125,7 @@ export class EtcdLeaseStore implements LeaseStore {
   }
 
   look(key: string): Promise<LeaseState> {
-    return readState(this.#context, key);
+    return readLeaseState(this.#context, key);
   }
 
   async evict(key: string, owner: string): Promise<boolean> {
@@ -145,7 +145,7 @@ export class EtcdLeaseStore implements LeaseStore {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     this.#stopPolling();
     await this.#endSession();
     this.#context.client.close();
@@ -156,8 +156,8 @@ export class EtcdLeaseStore implements LeaseStore {
   }
 
   async #tryAcquireOnce(key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    if (this.#closed) throw new EtcdError('the backend is closed', 'FAILED_PRECONDITION');
-    const session = await this.#currentSession();
+    if (this.#isClosed) throw new EtcdError('the backend is closed', 'FAILED_PRECONDITION');
+    const session = await this.#getCurrentSession();
     const createEntry = (): QueueEntry => this.#createEntry(session, key, owner, metadata);
     const entry = this.#entries.getOrCreate(owner, session, createEntry);
     const wake = this.#entries.getWakeCallback(owner);
@@ -166,7 +166,7 @@ export class EtcdLeaseStore implements LeaseStore {
     return attempt;
   }
 
-  /** Undoes an adoption without a known result, if any. Resolves to false: no caller learned that it has the key. */
+  /** Undoes an adoption without an answer, if any. Resolves to false, because no caller was told of a lease. */
   async #undoAdoption(key: string, owner: string): Promise<boolean> {
     const session = this.#unconfirmedAdoptions.get(owner);
     if (session?.endSignal.aborted === false) await undoAdoption(this.#context, session, key, owner);
@@ -181,18 +181,18 @@ export class EtcdLeaseStore implements LeaseStore {
     metadata: HolderMetadata,
     adoptedEntry?: KeyValue,
   ): QueueEntry {
-    const shareSuffix = isExclusive(owner) ? '' : owner.slice(owner.lastIndexOf('~'));
-    const EntryClass = shareSuffix ? ShareEntry : ExclusiveEntry;
-    return new EntryClass(this.#context, session, key, packEntryValue(owner, metadata), shareSuffix, adoptedEntry);
+    const claimSuffix = isExclusive(owner) ? '' : owner.slice(owner.lastIndexOf('~'));
+    const EntryClass = claimSuffix ? ShareEntry : ExclusiveEntry;
+    return new EntryClass(this.#context, session, key, packEntryValue(owner, metadata), claimSuffix, adoptedEntry);
   }
 
-  #currentSession(): Promise<EtcdSession> | EtcdSession {
+  #getCurrentSession(): Promise<EtcdSession> | EtcdSession {
     if (this.#session?.isOver === false) return this.#session;
     this.#sessionOpening ??= this.#openSession().finally(() => (this.#sessionOpening = undefined));
     return this.#sessionOpening;
   }
 
-  /** Ends the last session first: its entries would otherwise stay in the queues before those of the new session. */
+  /** Ends the previous session first. Its entries would otherwise stay in the queues, ahead of new entries. */
   async #openSession(): Promise<EtcdSession> {
     const { client, names } = this.#context;
     await this.#endSession();
@@ -214,8 +214,8 @@ function packEntryValue(owner: string, metadata: HolderMetadata): string {
 }
 
 /**
- * Repeats `task` once, because a stale connection is noticed only in use. The server may have carried out the first try
- * as well, so a repetition of `task` must be harmless.
+ * Repeats `task` once if its connection turns out to be stale, which shows only when it is used. The server may have
+ * carried out the first try, so a repetition of `task` must be harmless.
  */
 async function retryOnStaleConnection<T>(task: () => Promise<T>): Promise<T> {
   try {

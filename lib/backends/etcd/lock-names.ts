@@ -1,6 +1,6 @@
 /**
- * Names on the server: `<prefix>/<key>/<number>@<lease>`, then the share, if any. The ranges of two keys never overlap,
- * because the slashes of a key are escaped.
+ * Names of etcd keys. An entry has the name `<prefix>/<key>/<number>@<lease>`, and after it the suffix of an owner that
+ * is not exclusive. The queues of two keys never overlap, because the slashes of a key are escaped.
  */
 export class EtcdLockNames {
   constructor(private readonly prefix: string) {}
@@ -23,16 +23,16 @@ export class EtcdLockNames {
     try {
       return key === undefined ? undefined : decodeURIComponent(key);
     } catch {
-      // Another program has written this name: the percent signs of a key are escaped.
+      // Another program wrote this name: `#path` escapes percent signs, so that its names can always be decoded.
       return undefined;
     }
   }
 
-  entryName(key: string, entryNumber: string | number, lease: bigint, shareSuffix = ''): string {
-    return `${this.queueRange(key).key}${entryNumber}@${lease.toString(16)}${shareSuffix}`;
+  entryName(key: string, entryNumber: string | number, lease: bigint, claimSuffix = ''): string {
+    return `${this.queueRange(key).key}${entryNumber}@${lease.toString(16)}${claimSuffix}`;
   }
 
-  // The next two names contain two slashes in a row. The name of an entry never does, since no key is empty.
+  // The next two names contain two slashes in a row, unlike the name of an entry, because no key is empty.
 
   sessionName(lease: bigint): string {
     return `${this.prefix}//${lease.toString(16)}`;

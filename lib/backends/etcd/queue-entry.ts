@@ -5,13 +5,13 @@ import { isDatabaseFull, isRefusal } from './error.js';
 import { toFencingToken } from './fencing-token.js';
 import { type EtcdSession, grantLease, revokeInBackground } from './session.js';
 import type { EtcdLockNames } from './lock-names.js';
-import type { KeyValue, Outcome, Transaction } from './transport/messages.js';
+import type { KeyValue, TransactionOutcome, Transaction } from './transport/messages.js';
 import type { Watch, WatchedKeys } from './transport/watch-stream.js';
 
 export interface QueueEntryContext {
   readonly client: EtcdClient;
   readonly names: EtcdLockNames;
-  readonly watch: DeletionWatch;
+  readonly deletionWatch: DeletionWatch;
 }
 
 /** Function to call when the entry may have moved up; `undefined` for a caller that does not wait. */
@@ -29,7 +29,8 @@ interface WatchTarget {
  *
  * A request without an answer may be carried out later, for example by a member that was frozen. The release of an
  * entry whose creation is in doubt therefore also writes the session's own key. Entries are created only while that key
- * is unchanged, so that a late creation has no effect. A late deletion does have an effect: its name is not used again.
+ * is unchanged, so that a late creation has no effect. The deletion by such a release may also be carried out late, so
+ * the name of the entry is not used again.
  */
 export abstract class QueueEntry {
   protected readonly name: string;
@@ -45,11 +46,11 @@ export abstract class QueueEntry {
     readonly session: EtcdSession,
     protected readonly key: string,
     protected readonly value: string,
-    shareSuffix: string,
+    claimSuffix: string,
     /** Existing entry of the former owner, for an owner that adopts the lock. @default a new entry is created */
     adoptedEntry?: KeyValue,
   ) {
-    this.name = adoptedEntry?.key ?? session.takeName(key, shareSuffix);
+    this.name = adoptedEntry?.key ?? session.takeName(key, claimSuffix);
     this.createRevision = adoptedEntry?.createRevision;
     this.#wasGranted = adoptedEntry !== undefined;
   }
@@ -65,8 +66,8 @@ export abstract class QueueEntry {
 
   /**
    * Moves the entry to a new lease that ends after `ttlMs`, so that the entry outlives the session. Also writes the
-   * session's own key if a late creation is possible. Otherwise the late request could create the entry again after its
-   * next owner has deleted it.
+   * session's own key if the creation is in doubt. A late creation could otherwise bring the entry back after the next
+   * owner has deleted it.
    */
   async passOn(ttlMs: number): Promise<boolean> {
     const { name: key, value, createRevision, session } = this;
@@ -124,13 +125,13 @@ export abstract class QueueEntry {
       currentWatch.watch.isCurrent();
     if (!wake || !isWatched) this.unwatch();
     if (wake && !isWatched) {
-      const watch = this.context.watch.watchDeletion(keys, revision + 1n, wake);
+      const watch = this.context.deletionWatch.watchDeletion(keys, revision + 1n, wake);
       this.#currentWatch = { ...target, watch, sessionEndListener: new AbortListener(this.session.endSignal, wake) };
     }
     return createRefusal(firstEntry);
   }
 
-  protected async transactCreation(request: Transaction): Promise<Outcome> {
+  protected async transactCreation(request: Transaction): Promise<TransactionOutcome> {
     try {
       return await this.context.client.transact(request);
     } catch (error) {
@@ -150,6 +151,7 @@ export abstract class QueueEntry {
     return isDeleted;
   }
 
+  /** Deletes the entry and writes the session's own key, so that a late creation of the entry has no effect. */
   async #deletePermanently(): Promise<boolean> {
     const { client } = this.context;
     try {
@@ -159,7 +161,7 @@ export abstract class QueueEntry {
     } catch (error) {
       this.session.endIfLeaseMissing(error);
       if (this.session.endSignal.aborted) return false;
-      // A full server creates nothing any more, so a deletion alone is enough.
+      // A full server carries out no creation any more, so the session's own key need not be written.
       if (!isDatabaseFull(error)) throw error;
       await client.transact({ steps: [{ remove: this.name }] });
       return true;

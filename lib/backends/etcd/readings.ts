@@ -14,21 +14,21 @@ type QueueAccess = Pick<QueueEntryContext, 'client' | 'names'>;
 
 const NAMES_PER_PAGE = 1_000;
 
-export async function readState({ client, names }: QueueAccess, key: string): Promise<LeaseState> {
+export async function readLeaseState({ client, names }: QueueAccess, key: string): Promise<LeaseState> {
   const { tokenOriginName } = names;
   const [entries = [], [tokenOriginEntry] = []] = await client.list(
-    // The queue contains holders as well as waiters.
+    // The limit leaves room for holders, which are in the queue too.
     { ...names.queueRange(key), limit: 2 * MAX_WAITERS, by: 'age' },
     { key: tokenOriginName, end: `${tokenOriginName}\0`, limit: 1, by: 'age' },
   );
-  const isHolderAtIndex = getHolderFlags(entries);
-  const waitingEntries = entries.filter((_, index) => !isHolderAtIndex[index]);
+  const holderFlags = getHolderFlags(entries);
+  const waitingEntries = entries.filter((_, index) => !holderFlags[index]);
   const waiters = waitingEntries.slice(0, MAX_WAITERS).map(describeOwner);
   const tokenOrigin = /^\d{1,16}$/u.test(tokenOriginEntry?.value ?? '')
     ? BigInt(tokenOriginEntry?.value ?? '')
     : undefined;
   const holders = entries
-    .filter((_, index) => isHolderAtIndex[index])
+    .filter((_, index) => holderFlags[index])
     .map((entry) => ({
       ...describeOwner(entry),
       ...(tokenOrigin === undefined ? {} : { fencingToken: tokenOrigin + entry.createRevision }),
@@ -46,12 +46,12 @@ export async function readHolderEntry(
   const queue = names.queueRange(key);
   const isOwnersEntry = ({ value }: KeyValue): boolean => value.startsWith(`${getValuePrefix(owner)},`);
   if (isExclusive(owner)) {
-    const { firstKeys } = await client.transact({ steps: [{ get: { ...queue, which: 'oldest' } }] });
-    return firstKeys.find((entry) => entry !== undefined && isOwnersEntry(entry));
+    const { firstKeyValues } = await client.transact({ steps: [{ get: { ...queue, which: 'oldest' } }] });
+    return firstKeyValues.find((entry) => entry !== undefined && isOwnersEntry(entry));
   }
   const [entries = []] = await client.list({ ...queue, by: 'age' });
-  const isHolderAtIndex = getHolderFlags(entries);
-  return entries.find((entry, index) => isHolderAtIndex[index] && isOwnersEntry(entry));
+  const holderFlags = getHolderFlags(entries);
+  return entries.find((entry, index) => holderFlags[index] && isOwnersEntry(entry));
 }
 
 function getHolderFlags(entries: readonly KeyValue[]): boolean[] {

@@ -6,15 +6,15 @@ export function pollWhileDown(client: EtcdClient, readableKey: string): () => vo
   let isPolling = false;
   let isStopped = false;
   const shouldPoll = (): boolean => !isStopped && client.health.current.status === 'down';
-  // `health` decides, because an answer on a connection that the client no longer uses does not count.
-  const readOnce = async (): Promise<boolean> => {
+  // Asks `health`, because an answer may come from a member that the client no longer uses.
+  const isDoneAfterReading = async (): Promise<boolean> => {
     await client.read([readableKey]).catch(() => undefined);
     return !shouldPoll();
   };
   const startPolling = async (): Promise<void> => {
     if (isPolling) return;
     isPolling = true;
-    while (shouldPoll()) await retryUntilAnswered(readOnce, shouldPoll);
+    while (shouldPoll()) await retryUntilAnswered(isDoneAfterReading, shouldPoll);
     isPolling = false;
   };
   const stopListening = client.health.onChange(() => void startPolling());

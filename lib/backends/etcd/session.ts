@@ -26,7 +26,7 @@ export class EtcdSession {
   sessionKeyRevision = 0n;
   readonly #endController = new AbortController();
   readonly #takenNames = new Set<string>();
-  /** Number of names that were passed on to other processes. It is part of each new name, which therefore differs. */
+  /** Number of names that were passed on to other processes. Each new name contains it, and so differs from them. */
   #retiredCount = 0;
   #keyChecks: KeyCheck[] = [];
   #isSendingHeartbeat = false;
@@ -44,7 +44,7 @@ export class EtcdSession {
     public heartbeatSentAt: number,
     private readonly clock: Clock,
   ) {
-    // After a failure the client uses the next member: the session asks it while much of the TTL is left.
+    // After a failure the client turns to the next member. An early heartbeat leaves time to try several members.
     this.#stopHealthListener = client.health.onChange(
       ({ status }) => status === 'down' && this.#scheduleHeartbeat(this.ttlMs / 50),
     );
@@ -76,10 +76,10 @@ export class EtcdSession {
    * Returns a name that no entry has. Reuses freed names, because etcd's search for the oldest entry visits every name
    * that was used since the last compaction.
    */
-  takeName(key: string, shareSuffix: string): string {
-    const generation = this.#retiredCount === 0 ? '' : `${this.#retiredCount}-`;
+  takeName(key: string, claimSuffix: string): string {
+    const retiredCountText = this.#retiredCount === 0 ? '' : `${this.#retiredCount}-`;
     for (let number = 0; ; number += 1) {
-      const name = this.names.entryName(key, `${generation}${number}`, this.lease, shareSuffix);
+      const name = this.names.entryName(key, `${retiredCountText}${number}`, this.lease, claimSuffix);
       if (this.#takenNames.has(name)) continue;
       this.#takenNames.add(name);
       return name;
@@ -109,7 +109,7 @@ export class EtcdSession {
     if (this.#takenNames.delete(name)) this.#retiredCount += 1;
   }
 
-  /** Must be called only when the server has answered that the lease is gone, or no request is sent any more. */
+  /** Must be called only when the server answered that the lease is gone, or when the client sends no requests. */
   end(): void {
     this.#endController.abort();
     this.stop();
@@ -126,7 +126,7 @@ export class EtcdSession {
     this.#stopHealthListener();
     for (const { resolve, reject } of this.#keyChecks.splice(0)) {
       if (this.endSignal.aborted) resolve(false);
-      // The server has not answered that the keys are gone.
+      // The keys may still exist.
       else reject(new Error('the session is over'));
     }
   }
@@ -166,9 +166,9 @@ export class EtcdSession {
       this.heartbeatSentAt = sentAt;
       this.#scheduleHeartbeat(sentAt + this.ttlMs / 3 - this.clock.now());
       for (const { name, createRevision, resolve } of keyChecks)
-        resolve(!this.endSignal.aborted && reading.revisions.get(name) === createRevision);
+        resolve(!this.endSignal.aborted && reading.createRevisions.get(name) === createRevision);
     } catch (error) {
-      // The endpoints are of different clusters: another process may hold the same keys on the other one.
+      // The endpoints are of different clusters: another process may hold the same keys on the other cluster.
       if (isLockError(error, 'LOCK_CONFIGURATION')) this.end();
       this.#scheduleHeartbeat(this.ttlMs / 20);
       for (const { reject } of keyChecks) reject(error);
@@ -183,21 +183,23 @@ export class EtcdSession {
    * frozen answers keep-alives although a new leader's clock expires the lease
    * (https://github.com/etcd-io/etcd/issues/15247).
    *
-   * A member that answers a quorum reading knows of every leader that was elected before. A leader elected later gives
-   * every lease its whole TTL again. The TTL therefore counts from the reading. The keep-alive must be answered by a
-   * member that knows this term or a later one.
+   * A member that answers a quorum reading knows of every leader that was elected before the reading. A leader that is
+   * elected later gives every lease its whole TTL again. The TTL of this lease therefore counts from the reading. The
+   * keep-alive must be answered by a member that knows this term or a later one.
    */
-  async #readFromQuorum(keyChecks: readonly KeyCheck[]): Promise<{ term: bigint; revisions: Map<string, bigint> }> {
+  async #readFromQuorum(
+    keyChecks: readonly KeyCheck[],
+  ): Promise<{ term: bigint; createRevisions: Map<string, bigint> }> {
     const names = keyChecks.length > 0 ? keyChecks.map(({ name }) => name) : [this.names.sessionName(this.lease)];
     const readings = [];
     for (let from = 0; from < names.length; from += MAX_TRANSACTION_STEPS) {
       readings.push(this.#readingLimit.run(() => this.client.read(names.slice(from, from + MAX_TRANSACTION_STEPS))));
     }
     const outcomes = await Promise.all(readings);
-    const revisions = new Map<string, bigint>();
-    for (const entry of outcomes.flatMap(({ firstKeys }) => firstKeys))
-      if (entry) revisions.set(entry.key, entry.createRevision);
-    return { term: outcomes.map(({ term }) => term).reduce((a, b) => (a > b ? a : b)), revisions };
+    const createRevisions = new Map<string, bigint>();
+    for (const entry of outcomes.flatMap(({ firstKeyValues }) => firstKeyValues))
+      if (entry) createRevisions.set(entry.key, entry.createRevision);
+    return { term: outcomes.map(({ term }) => term).reduce((a, b) => (a > b ? a : b)), createRevisions };
   }
 
   /** Renews the lease, or ends the session if the server has no such lease: field 3, the TTL, is then 0. */

@@ -21,11 +21,11 @@ export class ShareEntry extends QueueEntry {
 
   protected async checkPosition(createRevision: bigint, wake: Wake): Promise<LeaseAttempt> {
     const { client, names } = this.context;
-    const { firstKeys, revision, readKeysByStep } = await client.transact({
+    const { firstKeyValues, revision, readKeyValuesByStep } = await client.transact({
       steps: [{ get: this.#oldestKeyQuery }, { list: this.#queueRange }, { get: names.tokenOriginName }],
     });
-    const [firstEntry, , tokenOrigin] = firstKeys;
-    const [, entries = []] = readKeysByStep();
+    const [firstEntry, , tokenOrigin] = firstKeyValues;
+    const [, entries = []] = readKeyValuesByStep();
     const index = entries.findIndex((entry) => entry.key === this.name && entry.createRevision === createRevision);
     if (!firstEntry || index < 0) {
       this.createRevision = undefined;
@@ -39,39 +39,39 @@ export class ShareEntry extends QueueEntry {
   }
 
   /**
-   * For a caller that does not wait, reads a queue that is not empty before creating an entry. An entry that does not
-   * fit would obstruct others.
+   * Creates the entry and reads the queue. For a caller that does not wait, first reads a queue that is not empty,
+   * because an entry that does not fit would obstruct others.
    */
-  async #enterQueue(wake: Wake, mayQueue: boolean): Promise<LeaseAttempt> {
+  async #enterQueue(wake: Wake, mayEnterBehindOthers: boolean): Promise<LeaseAttempt> {
     const { names } = this.context;
     const { lease, sessionKeyRevision } = this.session;
     const sessionName = names.sessionName(lease);
     const emptyQueueCondition: Condition = { ...names.queueRange(this.key), createRevision: 0n };
     const readSteps = [{ get: this.#oldestKeyQuery }, { list: this.#queueRange }] as const;
-    const { firstKeys, revision, succeeded, readKeysByStep } = await this.transactCreation({
+    const { firstKeyValues, revision, succeeded, readKeyValuesByStep } = await this.transactCreation({
       when: [
         { key: this.name, createRevision: 0n },
         { key: sessionName, modRevision: sessionKeyRevision },
-        ...(mayQueue ? [] : [emptyQueueCondition]),
+        ...(mayEnterBehindOthers ? [] : [emptyQueueCondition]),
       ],
       steps: [...readSteps, { put: this.name, value: this.value, lease }, { get: names.tokenOriginName }],
       otherwise: [...readSteps, { get: this.name }, { get: sessionName }],
     });
-    const [firstEntry] = firstKeys;
-    const [, olderEntries = []] = readKeysByStep();
+    const [firstEntry] = firstKeyValues;
+    const [, olderEntries = []] = readKeyValuesByStep();
     const obstacle = this.#findOwnObstacle(olderEntries);
     if (succeeded) {
-      const [, , , tokenOrigin] = firstKeys;
+      const [, , , tokenOrigin] = firstKeyValues;
       this.createRevision = revision;
       if (firstEntry && obstacle) return this.#refuseBehind(firstEntry, olderEntries, obstacle, revision, wake);
       return this.grant(revision, tokenOrigin);
     }
-    const [, , ownEntry, sessionKey] = firstKeys;
+    const [, , ownEntry, sessionKey] = firstKeyValues;
     if (ownEntry) {
       this.createRevision = ownEntry.createRevision;
       return this.checkPosition(ownEntry.createRevision, wake);
     }
-    if (firstEntry && obstacle && !mayQueue) return createRefusal(firstEntry);
+    if (firstEntry && obstacle && !mayEnterBehindOthers) return createRefusal(firstEntry);
     this.session.sessionKeyRevision = sessionKey?.modRevision ?? 0n;
     return this.#enterQueue(wake, true);
   }
@@ -100,13 +100,13 @@ export class ShareEntry extends QueueEntry {
     return this.refuseAndWatch(firstEntry, { keys, createRevision: entry?.createRevision ?? 0n }, revision, wake);
   }
 
-  /** Wakes waiters by writing the entry again. If that fails, the waiters poll. */
+  /** Announces the grant by writing the entry again, because waiters watch it. If the write fails, the waiters poll. */
   #notifyWaiters(createRevision: bigint, youngerEntries: readonly KeyValue[]): void {
     const claim = parseClaim(this.name);
     if (this.#hasNotifiedWaiters || !youngerEntries.some((entry) => canAwaitGrant(claimOfEntry(entry), claim))) return;
     this.#hasNotifiedWaiters = true;
     const { name: key, value, session } = this;
-    // A late request must not undo a transfer, which writes the entry as well.
+    // The condition keeps a late request from undoing a transfer, which also writes the entry.
     const rewriteTransaction = {
       when: [{ key, modRevision: createRevision }],
       steps: [{ put: key, value, lease: session.lease }],

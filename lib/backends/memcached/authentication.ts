@@ -7,7 +7,7 @@ import { type Command, refusalError } from './transport/pipeline.js';
 const UNAUTHENTICATED_REPLY = 'CLIENT_ERROR unauthenticated';
 
 /**
- * Sends the credentials only to a server that requires them: another one would store the password as an item that
+ * Sends the credentials only to a server that requires them. Any other server would store the password as an item that
  * everybody may read.
  * Sends one request at a time, because memcached 1.6.45 closes a connection that sends more before the authentication.
  * @throws MemcachedError that does not repeat the credentials

@@ -7,8 +7,8 @@ import type { ServerClock } from './server-clock.js';
 const PROBE_TTL_MS = 2_000;
 
 /**
- * Verifies the commands that locks need. Some servers accept them without comparing cas uniques, such as memcached with
- * -C.
+ * Verifies the commands that locks need. Some servers accept these commands without comparing cas uniques, for example
+ * memcached with -C.
  * @throws MemcachedError
  */
 export async function probeCapabilities(

@@ -41,7 +41,7 @@ export class ClaimLineStorage implements LineStorage<ItemVersion> {
         dialect.getItem(names.lease),
         mayNeedToken ? dialect.incrementCounter(names, firstToken) : 0n,
       ]);
-      // The lower bound of the server's time keeps the line from ending a claim too early.
+      // Takes the lower bound of the server's time, so that no claim ends too early.
       const { lowerBoundMs: now, uncertaintyMs } = clock.boundsAt(systemClock.now());
       const value = item?.value ?? '';
       const commonFields = { now, uncertaintyMs, nextToken, version: { connection, item } };
@@ -63,17 +63,17 @@ export class ClaimLineStorage implements LineStorage<ItemVersion> {
       if (line.length === 0) return item === null || dialect.deleteItem(names.lease, item.cas);
       const value = LINE_PREFIX + packLine(line);
       const { lowerBoundMs } = clock.boundsAt(systemClock.now());
-      const leftMs = Math.max(...line.map(({ until }) => until)) - lowerBoundMs;
-      const exptime = clock.exptimeAfter(leftMs, systemClock.now());
+      const maxLeftMs = Math.max(...line.map(({ until }) => until)) - lowerBoundMs;
+      const exptime = clock.exptimeAfter(maxLeftMs, systemClock.now());
       if (item === null) {
-        // Without an item, no cas unique reveals whether the key was granted and released since the reading. The token
-        // may then be too small. An attempt with a token therefore only adds an empty line. The next reading has the
-        // cas unique of this line.
+        // Without an item, no cas unique shows whether the key was granted and released since the reading. The token
+        // may then be too small. An attempt with a token therefore only adds an empty line. The next reading gets the
+        // cas unique of that line.
         const firstValue = token === undefined ? value : EMPTY_LINE;
         const { item: addedItem } = await dialect.addItem(names.lease, firstValue, exptime);
         return token === undefined && addedItem?.value === value;
       }
-      // The stored value decides, because only the reply that contains it repeats its request.
+      // Compares the stored value, because the reply to the write itself does not show which request it answers.
       return (await dialect.replaceAndGetItem({ names, value, exptime }, item.cas))?.value === value;
     });
   }

@@ -13,11 +13,11 @@ export interface StoredItem {
 export interface MemcachedLease {
   readonly names: ItemNames;
   readonly value: string;
-  /** Date of expiry in seconds since 1970, by the server's clock. With a duration, an item may expire early. */
+  /** Date of expiry in seconds since 1970, by the server's clock. An item with a duration could expire too early. */
   readonly exptime: number;
 }
 
-export interface Addition {
+export interface AddResult {
   readonly isAdded: boolean;
   /** The item that is stored after the command. */
   readonly item: StoredItem | null;
@@ -28,19 +28,19 @@ export interface MemcachedDialect {
    * Adds the item of a lease unless the key has one, and increments the token counter in both cases. A missing counter
    * starts at `firstToken`, which may cost a second round trip.
    */
-  acquireLease(lease: MemcachedLease, firstToken: bigint): Promise<Addition & { readonly token: bigint }>;
+  acquireLease(lease: MemcachedLease, firstToken: bigint): Promise<AddResult & { readonly token: bigint }>;
   incrementCounter(names: ItemNames, firstToken: bigint): Promise<bigint>;
-  /** Overwrites the item that has this cas unique, and never creates one. Returns the item that is stored then. */
+  /** Overwrites the item that has this cas unique, and never creates one. Returns the item that is stored now. */
   replaceAndGetItem(lease: MemcachedLease, cas: string): Promise<StoredItem | null>;
   getItem(name: string): Promise<StoredItem | null>;
   deleteItem(name: string, cas: string): Promise<boolean>;
   /** An `exptime` of 0 never expires. */
-  addItem(name: string, value: string, exptime: number): Promise<Addition>;
+  addItem(name: string, value: string, exptime: number): Promise<AddResult>;
 }
 
 /**
- * Seconds for which the server keeps a token counter after its creation. The next counter starts with the time in
- * microseconds, which is then far above the last token. With a longer life, counters would fill a server of many keys.
+ * Seconds for which the server keeps a token counter after its creation. A later counter starts with the time in
+ * microseconds, which is far above the last token. Counters that are kept longer would fill a server of many keys.
  */
 const COUNTER_TTL_S = 600;
 

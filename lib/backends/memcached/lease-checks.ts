@@ -4,7 +4,8 @@ import type { VerifiedConnection } from './verified-connection.js';
 
 /**
  * Maximum distance in microseconds between a fencing token and the present. A counter starts with the time, and grows
- * more slowly than the time. Counters that former versions of this package created live for a day.
+ * more slowly than the time, so that it lags by at most its age. Former versions of this package kept a counter for a
+ * day.
  */
 const MAX_TOKEN_DISTANCE_US = 2n * 86_400_000_000n;
 

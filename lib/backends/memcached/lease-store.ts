@@ -47,7 +47,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     maxPermits: 1_000,
   } satisfies StoreTraits;
 
-  /** Owners with a lost request, which may still arrive and make a lease without a holder. */
+  /** Owners whose request got no answer. The request may still arrive, and create a lease without a holder. */
   readonly #unansweredOwners = new Set<string>();
   readonly #claims;
 
@@ -100,7 +100,7 @@ export class MemcachedLeaseStore implements LeaseStore {
 
   async release(key: string, owner: string): Promise<boolean> {
     const wasHeld = await this.#release(key, owner);
-    // A lost request may still arrive after this release, and create a lease without a holder.
+    // A request whose connection was lost may still arrive, and create a lease without a holder.
     const releaseAgain = (): unknown => this.#release(key, owner).catch(() => undefined);
     if (this.#unansweredOwners.delete(owner))
       systemClock.schedule(MAX_ARRIVAL_DELAY_MS, releaseAgain, { background: true });
@@ -112,7 +112,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     return isHeld ?? this.#claims.isHeldBy(key, owner);
   }
 
-  /** Returns a fencing token only for a line of claims: refused requests also increment the counter of a lease. */
+  /** Returns a fencing token only for a line of claims. The counter of a plain lease also counts refused requests. */
   async look(key: string): Promise<LeaseState> {
     const state = await this.#read(key, (value, { clock }) => {
       if (isClaimLine(value)) return undefined;
@@ -179,7 +179,7 @@ export class MemcachedLeaseStore implements LeaseStore {
       assertKeptLongEnough(connection, item, ttlMs - (systemClock.now() - sentAt));
       return { acquired: true, fencingToken: requirePlausibleToken(token, firstToken) };
     }
-    // The reply to an earlier request was lost: that lease may expire sooner, and its token may be outdated.
+    // An earlier request was carried out without an answer: its lease may expire sooner, and its token may be outdated.
     if (!(await this.#renew(connection, names, owner, ttlMs))) return { acquired: false, retryAfterMs: 0 };
     return {
       acquired: true,

@@ -1,6 +1,6 @@
 import { type Holder, type HolderMetadata, type KeyHolder, packHolder, unpackHolder } from '../../core/index.js';
 
-/** Returns the value of an item. Its exptime lets a process recognise the value that the process has written. */
+/** Returns the value of a lease's item. By the exptime in it, a process recognises the value that it has written. */
 export function packLease(owner: string, exptime: number, metadata: HolderMetadata): string {
   return `${owner}|${exptime}|${packHolder(metadata)}`;
 }

@@ -1,5 +1,5 @@
 import {
-  type Addition,
+  type AddResult,
   counterExptime,
   type MemcachedDialect,
   type MemcachedLease,
@@ -19,9 +19,9 @@ interface MetaReply {
 }
 
 /**
- * Meta commands: https://github.com/memcached/memcached/blob/master/doc/protocol.txt. Their replies repeat the number
- * of the request. Items are stored by classic commands, whose replies repeat no number. Only the item in the reply to
- * `mg` therefore shows that a lease was granted.
+ * Meta commands: https://github.com/memcached/memcached/blob/master/doc/protocol.txt. The reply to a meta command
+ * repeats the number of its request. Items are stored by classic commands, whose replies repeat no number. A lease is
+ * therefore granted only when the reply to the meta command `mg` contains its item.
  */
 export class MetaDialect implements MemcachedDialect {
   #requestCount = 0;
@@ -60,12 +60,12 @@ export class MetaDialect implements MemcachedDialect {
 
   async deleteItem(name: string, cas: string): Promise<boolean> {
     const [isDeleted] = await this.connection.exchange(
-      this.#numberedCommand(`md ${name} C${cas}`, ({ code }) => isDeletion(code)),
+      this.#numberedCommand(`md ${name} C${cas}`, ({ code }) => parseDeletionCode(code)),
     );
     return isDeleted;
   }
 
-  async addItem(name: string, value: string, exptime: number): Promise<Addition> {
+  async addItem(name: string, value: string, exptime: number): Promise<AddResult> {
     const [isAdded, item] = await this.connection.exchange(addCommand(name, value, exptime), this.#mgCommand(name));
     return { isAdded, item };
   }
@@ -95,7 +95,7 @@ export class MetaDialect implements MemcachedDialect {
       text: `${request} O${requestNumber}\r\n`,
       read: (part) => {
         const reply = parseReply(part);
-        // Old versions of memcached do not repeat the number in a miss, which is safe: a miss grants nothing.
+        // Old versions of memcached report a missing item without the number. That reply never grants a lease.
         const isReplyToRequest =
           reply.flags.get('O') === requestNumber || (reply.code === 'EN' && reply.flags.size === 0);
         const result = isReplyToRequest ? interpret(reply) : undefined;
@@ -117,7 +117,7 @@ function parseReply({ line, data }: ReplyPart): MetaReply {
 }
 
 /** Returns `undefined` for a reply to another command. `EX`: another item is stored. `NF`: no item is stored. */
-function isDeletion(code: string): boolean | undefined {
+function parseDeletionCode(code: string): boolean | undefined {
   if (code === 'HD') return true;
   return code === 'EX' || code === 'NF' ? false : undefined;
 }

@@ -11,7 +11,7 @@ import { VerifiedConnection, type VerifiedConnectionOptions } from './verified-c
  * connections reaches the other server with a probability of one half.
  */
 const FIRST_COMPARISONS = 3;
-/** Number of further connections that must all reach the same server, after the name led to another server. */
+/** Number of further connections that must all reach the new server, after the server of a name has changed. */
 const COMPARISONS_AFTER_CHANGE = 20;
 
 /**
@@ -25,14 +25,17 @@ export class NamedServer {
 
   constructor(private readonly options: VerifiedConnectionOptions) {}
 
-  /** Returns whether `error` says that this name leads to several servers. The error concerns the keys of this name. */
+  /**
+   * Returns whether `error` says that this name leads to several servers. That error concerns only the keys of this
+   * name.
+   */
   isSeveralServersError(error: unknown): boolean {
     return error !== undefined && error === this.#severalServersError;
   }
 
   /**
-   * @throws as `VerifiedConnection.open`. When the name leads to several servers, the first connection throws
-   * LockConfigurationError. Later ones throw MemcachedError, because the known server may be about to end.
+   * @throws as `VerifiedConnection.open`. When the name leads to several servers, throws LockConfigurationError for the
+   * first connection. Throws MemcachedError for later ones, because the old server may be about to end.
    */
   async connect(): Promise<VerifiedConnection> {
     const connection = await VerifiedConnection.open(this.options);
@@ -64,11 +67,11 @@ export class NamedServer {
   }
 
   /**
-   * Opens `count` further connections, and throws if one of them reaches another server. A connection that fails proves
-   * nothing, but after a change of the server all connections must succeed.
+   * Opens `count` further connections, and throws if one of them reaches another server. A connection that fails is
+   * ignored, except after a change of the server: then all connections must succeed.
    */
   async #compareConnections(connection: VerifiedConnection, count: number): Promise<void> {
-    const comparisons = Array.from({ length: count }, () => this.#isSameServer(connection));
+    const comparisons = Array.from({ length: count }, () => this.#isSameServerReached(connection));
     const outcomes = await Promise.allSettled(comparisons);
     if (outcomes.some((outcome) => outcome.status === 'fulfilled' && !outcome.value))
       throw this.#recordSeveralServersError();
@@ -76,7 +79,7 @@ export class NamedServer {
     if (failure && count === COMPARISONS_AFTER_CHANGE) throw failure.reason;
   }
 
-  async #isSameServer({ dialect }: VerifiedConnection): Promise<boolean> {
+  async #isSameServerReached({ dialect }: VerifiedConnection): Promise<boolean> {
     const { prefix, credentials, connectTimeoutMs } = this.options;
     const transport = await MemcachedConnection.open(this.options);
     try {
@@ -86,7 +89,7 @@ export class NamedServer {
         const [id, newId] = await Promise.all([readServerId(dialect, prefix), readServerId(newDialect, prefix)]);
         return id === newId;
       };
-      // The id may be deleted between the two readings.
+      // Compares again if the ids differ, because the id may be deleted between the two readings of a comparison.
       return (await haveSameId()) || (await haveSameId());
     } finally {
       transport.end(new MemcachedError('not-sent', 'the servers are compared'));

@@ -8,8 +8,8 @@ const MIN_RETRY_PAUSE_MS = 20;
 const MAX_RETRY_PAUSE_MS = 500;
 
 /**
- * Access to one server. After the first request the node reconnects in the background, so that it notices the return
- * of the server before the next request.
+ * Access to one server. After the first request, a lost connection is opened again in the background. The return of the
+ * server is therefore noticed before the next request.
  */
 export class MemcachedNode {
   /** Whether any connection to the server has passed `assertSameServerList`. */
@@ -32,7 +32,10 @@ export class MemcachedNode {
     this.#server = new NamedServer(options);
   }
 
-  /** Failure that concerns the keys of all servers, because other processes use other servers. */
+  /**
+   * Failure because another process uses another list of servers; `undefined` if there is none. It concerns the keys of
+   * all servers.
+   */
   get serverListFailure(): Error | undefined {
     const { failure } = this;
     return isLockError(failure, 'LOCK_CONFIGURATION') && !this.#server.isSeveralServersError(failure)
@@ -54,7 +57,7 @@ export class MemcachedNode {
     work: (connection: VerifiedConnection) => Promise<T>,
     onLostRequest = (): void => undefined,
   ): Promise<T> {
-    const connection = this.#connection ?? (await this.#open());
+    const connection = this.#connection ?? (await this.#openUnlessPausing());
     const startedAt = systemClock.now();
     try {
       return await refreshClockAndRun(connection, work);
@@ -70,7 +73,7 @@ export class MemcachedNode {
 
   /** Connects, unless a connection exists or the last attempt has failed. Resolves even when the attempt fails. */
   async tryToConnect(): Promise<void> {
-    if (!this.#connection && this.#failureCount === 0) await this.#open().catch(() => undefined);
+    if (!this.#connection && this.#failureCount === 0) await this.#openUnlessPausing().catch(() => undefined);
   }
 
   close(): void {
@@ -85,14 +88,14 @@ export class MemcachedNode {
     wasFirstRequestLost: boolean,
   ): Promise<T> {
     try {
-      return await refreshClockAndRun(this.#connection ?? (await this.#open()), work);
+      return await refreshClockAndRun(this.#connection ?? (await this.#openUnlessPausing()), work);
     } catch (error) {
       if (error instanceof MemcachedError && error.kind === 'unknown') onLostRequest();
       throw this.#toErrorWithServerName(error, wasFirstRequestLost ? 'unknown' : undefined);
     }
   }
 
-  async #open(): Promise<VerifiedConnection> {
+  async #openUnlessPausing(): Promise<VerifiedConnection> {
     if (this.#isClosed) throw closedError();
     if (this.failure && systemClock.now() < this.#retryAllowedAt) throw this.failure;
     this.#opening ??= this.#connect().finally(() => (this.#opening = undefined));
@@ -136,7 +139,7 @@ export class MemcachedNode {
     if (this.#isClosed) return;
     const retry = (): void => {
       this.#retryAllowedAt = -Infinity;
-      this.#open().catch(() => undefined);
+      this.#openUnlessPausing().catch(() => undefined);
     };
     this.#retryTimer = systemClock.schedule(delayMs, retry, { background: true });
   }

@@ -14,8 +14,8 @@ const MIN_DATE_S = 30 * 86_400;
 const MAX_DATE_S = 2 ** 31 - 1 - MIN_DATE_S;
 
 /**
- * Estimate of a server's clock, by which its items expire. Readings are never ahead of the server's time. A reading of
- * a server that was suspended lags more, so the higher one of the last two offsets counts.
+ * Estimate of a server's clock, by which its items expire. A reading is never ahead of the server's time. After a
+ * suspension of the server a reading lags more, so the higher one of the last two offsets is used.
  */
 export class ServerClock {
   /** Seconds of the server's clock minus those of this process, by the last reading and the one before. */
@@ -43,7 +43,7 @@ export class ServerClock {
     this.readAt = -Infinity;
   }
 
-  /** Returns an exptime with which the server keeps an item for `ttlMs` from `now` on, or longer, never less. */
+  /** Returns an exptime with which the server keeps an item for at least `ttlMs` from `now` on. */
   exptimeAfter(ttlMs: number, now: number): number {
     return Math.ceil(this.#lowerBoundS(now) + MAX_LAG_S + ttlMs / 1_000);
   }
@@ -63,7 +63,7 @@ export class ServerClock {
     return { lowerBoundMs: this.#lowerBoundS(now) * 1_000, uncertaintyMs: MAX_LAG_S * 1_000 };
   }
 
-  /** Returns the server's time in seconds, or up to `MAX_LAG_S` less, never more. */
+  /** Returns a time in seconds that is at most `MAX_LAG_S` behind the server's time, and never ahead of it. */
   #lowerBoundS(now: number): number {
     return Math.max(this.#offsetS, this.#previousOffsetS) + now / 1_000;
   }

@@ -25,9 +25,12 @@ export async function readServerIdentity(
   prefix: string,
 ): Promise<ServerIdentity> {
   const sentAt = systemClock.now();
-  const [[entries], id] = await Promise.all([transport.exchange(statisticsCommand('')), readServerId(dialect, prefix)]);
-  const uptimeS = Number(entries.get('uptime'));
-  const processText = `${Number(entries.get('time')) - uptimeS} ${entries.get('pid')}`;
+  const [[statisticsByName], id] = await Promise.all([
+    transport.exchange(statisticsCommand('')),
+    readServerId(dialect, prefix),
+  ]);
+  const uptimeS = Number(statisticsByName.get('uptime'));
+  const processText = `${Number(statisticsByName.get('time')) - uptimeS} ${statisticsByName.get('pid')}`;
   return { id, processText, startedAt: sentAt - uptimeS * 1_000 };
 }
 
@@ -41,8 +44,8 @@ export async function readServerId(dialect: MemcachedDialect, prefix: string): P
 }
 
 /**
- * Returns whether `present` is another server, which already ran while the former server still sent something. A server
- * that started later counts as a restart of the former server.
+ * Returns whether `present` is another server that already ran while `former` still sent something. A server that
+ * started later is taken for a restart of `former`.
  * @param formerHeardAt time at which the former server last sent something
  */
 export function isOtherServer(former: ServerIdentity, formerHeardAt: number, present: ServerIdentity): boolean {

@@ -45,8 +45,8 @@ export function getServerAdvice(
 }
 
 /**
- * Share of the memory above which the advice warns. A small server was seen to refuse items at 78 %: memcached divides
- * its memory among sizes of items, so that some of it stays unused.
+ * Share of the memory above which the advice warns. A small server was seen to refuse items at 78 %. memcached reserves
+ * memory for each size of items, so that a part of the memory stays unused.
  */
 const WARNING_SHARE = 0.75;
 

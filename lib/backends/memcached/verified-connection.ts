@@ -17,6 +17,7 @@ export interface VerifiedConnectionOptions
 /** Age in milliseconds after which the server's clock is read again, because the clocks drift apart. */
 const MAX_READING_AGE_MS = 30_000;
 
+/** Connection whose server has passed `probeCapabilities` and `assertSameServerList`. */
 export class VerifiedConnection {
   /**
    * Items of this process's leases, by owner. The cas uniques in the items are valid on this connection only: a
@@ -42,8 +43,8 @@ export class VerifiedConnection {
     try {
       return await connect(options, protocol === 'classic' ? 'classic' : 'meta');
     } catch (error) {
-      const isForeignReply = error instanceof MemcachedError && error.kind === 'protocol';
-      if (protocol !== 'auto' || !isForeignReply) throw error;
+      const isProtocolError = error instanceof MemcachedError && error.kind === 'protocol';
+      if (protocol !== 'auto' || !isProtocolError) throw error;
       return connect(options, 'classic');
     }
   }
@@ -62,14 +63,14 @@ export class VerifiedConnection {
     const sentAt = this.localClock.now();
     const [[statisticsByName]] = await Promise.all([
       this.transport.exchange(statisticsCommand('')),
-      assertSameServerList(this.dialect, this.listOptions).catch((error: unknown) => this.#endAfter(error)),
+      assertSameServerList(this.dialect, this.listOptions).catch((error: unknown) => this.#endOnLockError(error)),
     ]);
     this.clock.record(Number(statisticsByName.get('time')), sentAt);
     this.advice = getServerAdvice(statisticsByName, this.serverSettings);
     this.onClockRead();
   }
 
-  #endAfter(error: unknown): never {
+  #endOnLockError(error: unknown): never {
     if (isLockError(error)) this.transport.end(new MemcachedError('unknown', error.message));
     throw error;
   }

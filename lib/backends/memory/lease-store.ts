@@ -37,7 +37,7 @@ export class MemoryLeaseStore implements LeaseStore {
 
   constructor(private readonly clock: Clock = systemClock) {}
 
-  /** Adds a refused owner to the line if the owner has called `watch`. */
+  /** Adds a refused owner to the line if that owner is watching the key. */
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const now = this.clock.now();
     const description = describeHolder(metadata, now);
@@ -50,7 +50,7 @@ export class MemoryLeaseStore implements LeaseStore {
     );
     this.#storeLine(key, line);
     if (!granted) return createRefusal(line, owner, now);
-    // One counter for all keys: a counter for each key would have to outlive the release of its key.
+    // All keys share one counter, because a counter of one key would have to be kept after the release of the key.
     if (granted.token > this.#lastToken) this.#lastToken = granted.token;
     return { acquired: true, fencingToken: granted.token };
   }

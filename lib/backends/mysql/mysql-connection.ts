@@ -84,7 +84,7 @@ export class MysqlConnection implements TransactionConnection {
       ...(password !== undefined && { password: typeof password === 'function' ? await password() : password }),
       ...createDriverOptions(this.sockets, options, CONNECTION_STREAM_SETTING),
     });
-    // An 'error' without a listener ends the process. The end of the socket reports the loss.
+    // An 'error' event without a listener ends the process. `Sockets` reports a lost connection.
     connection.on('error', () => undefined);
     await new Promise<void>((resolve, reject) => {
       connection.connect((error) => (error ? reject(error) : resolve()));

@@ -85,7 +85,7 @@ export class PgConnection implements TransactionConnection {
     const client = new PgClient(config);
     const { password } = this.options;
     if (password !== undefined && !hasUrlPart(url, 'password')) Object.assign(client, { password });
-    // An 'error' without a listener ends the process. The end of the socket reports the loss.
+    // An 'error' event without a listener ends the process. `Sockets` reports a lost connection.
     client.on('error', () => undefined);
     await client.connect();
     if (!hasSeveralAddresses) return client;
@@ -96,7 +96,7 @@ export class PgConnection implements TransactionConnection {
   }
 }
 
-/** With a URL that has the part, the driver ignores the same part of the options. */
+/** Returns whether the URL has this part. The driver then ignores the same part of the options. */
 function hasUrlPart(url: string, part: 'username' | 'password'): boolean {
   if (url === '') return false;
   const { [part]: urlPart, searchParams } = new URL(url);

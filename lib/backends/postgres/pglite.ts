@@ -12,13 +12,13 @@ export interface Pglite {
 /** Time-out for the start of PostgreSQL. It takes seconds if the process is busy, or has to download PostgreSQL. */
 const START_TIMEOUT_MS = 10_000;
 
-/** Leaves out what needs a connection of the locks' own: PGlite has one, which is the application's. */
-const { waitingLine: _line, rowLocks: _rowLocks, sessionLocks: _sessionLocks, ...DIALECT } = postgresDialect;
+/** Dialect without all that needs a second connection: PGlite has one only, which the application uses. */
+const { waitingLine: _line, rowLocks: _rowLocks, sessionLocks: _sessionLocks, ...PGLITE_DIALECT } = postgresDialect;
 
 export function pgliteDatabase(pglite: Pglite, schema: string | undefined): SqlDatabase {
   return {
     name: 'pglite',
-    dialect: { ...DIALECT, maxConnections: 1 },
+    dialect: { ...PGLITE_DIALECT, maxConnections: 1 },
     schema,
     connectTimeoutMs: 2_000,
     startTimeoutMs: START_TIMEOUT_MS,

@@ -61,7 +61,7 @@ export function postgresDatabase(server: PostgresServer): SqlDatabase {
   };
 }
 
-/** URLs for Prisma have the schema in their query. */
+/** Returns the schema in the query of the first URL, where URLs for Prisma have it. */
 function getSchema(url: PostgresServer['url']): string | undefined {
   const [firstUrl] = [url].flat();
   return firstUrl !== undefined && URL.canParse(firstUrl)

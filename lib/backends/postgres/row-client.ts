@@ -3,8 +3,8 @@ import { getHolderClient } from '../sql/connections/holder-client.js';
 
 /**
  * Returns the connection whose transaction keeps the key's row locked, for a lock by `strategy: 'row'`. Writes through
- * `query` are committed when `withLock` or the `@Locked` method succeeds, before the lock is released. Everything else that
- * ends the lock undoes them. Do not end the transaction yourself, and call nothing but `query`, without a callback.
+ * `query` are committed when `withLock` or the `@Locked` method succeeds, before the lock is released. Any other end of
+ * the lock undoes these writes. Do not end the transaction yourself. Call no method but `query`, without a callback.
  * @throws LockConfigurationError the lock is of another backend or strategy
  */
 export function rowClient(lock: { readonly attachment?: unknown }): Client {

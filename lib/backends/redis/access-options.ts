@@ -69,7 +69,7 @@ export function createLoginSource(
   };
 }
 
-/** Drops other fields, which must not become options of the client: vaults keep more beside a password. */
+/** Returns only these two fields: a vault may give more, and the client would take them as options. */
 function pickLogin({ username, password }: RedisCredentials): Login {
   return { username, password };
 }
@@ -92,7 +92,7 @@ async function resolveSecret(option: string, secret: RedisSecret | undefined): P
   return text;
 }
 
-export function assertLogin({ credentials, tls }: Partial<Record<keyof RedisLoginOptions, unknown>>): void {
+export function assertLoginOptions({ credentials, tls }: Partial<Record<keyof RedisLoginOptions, unknown>>): void {
   assertCredentials('credentials', credentials);
   assertTls('tls', tls);
 }
@@ -108,7 +108,7 @@ function isLogin(value: unknown): boolean {
   return areCredentials({ username, password });
 }
 
-export function assertHost(options: RedisHostOptions): void {
+export function assertHostOptions(options: RedisHostOptions): void {
   assertAddress('host', options);
   for (const option of ['username', 'password'] as const) {
     const isSecret = ['string', 'function', 'undefined'].includes(typeof options[option]);
@@ -131,6 +131,7 @@ export function assertAddresses(option: string, value: unknown): void {
 }
 
 export function assertAddress(option: string, value: unknown): void {
+  // The port may be missing: 1 stands for a missing port.
   const { host, port = 1 }: { host?: unknown; port?: unknown } = Object(value);
   const isValid =
     typeof host === 'string' && host !== '' && Number.isInteger(port) && Number(port) > 0 && Number(port) < 65_536;

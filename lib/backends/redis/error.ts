@@ -10,7 +10,7 @@ type ErrorFields = Partial<Record<string, unknown>>;
 export function toLoggableError(error: unknown): Error {
   if (isLockError(error)) return error;
   const kind = isErrorReply(error) ? failureKindOfReply(error) : 'silent';
-  const loggableError = withFailureKind(new Error(messageOf(error)), kind);
+  const loggableError = withFailureKind(new Error(getLoggableMessage(error)), kind);
   const { code }: ErrorFields = Object(error);
   return typeof code === 'string' ? Object.assign(loggableError, { code }) : loggableError;
 }
@@ -18,10 +18,10 @@ export function toLoggableError(error: unknown): Error {
 const LOST_CONNECTION_PATTERN =
   /^(?:Stream isn't writeable|Socket closed unexpectedly|The client is (?:closed|offline)|The operation was aborted)/u;
 
-function messageOf(error: unknown): string {
+function getLoggableMessage(error: unknown): string {
   const { name, message, errors }: ErrorFields = Object(error);
   // Node tries localhost as ::1 and as 127.0.0.1, and reports both errors.
-  if (message === '' && Array.isArray(errors)) return errors.map(messageOf).join('; ');
+  if (message === '' && Array.isArray(errors)) return errors.map(getLoggableMessage).join('; ');
   if (name === 'MaxRetriesPerRequestError' || message === 'Disconnects client')
     return 'the connection was lost before the answer';
   if (typeof message !== 'string' || message === '') return 'the client failed without a message';
@@ -40,9 +40,9 @@ export function isErrorReply(error: unknown): error is Error {
  */
 function isNodeRedisErrorReply(error: ErrorFields): boolean {
   if (error.name !== 'Error' || 'code' in error) return false;
-  const parentClass: unknown = Object.getPrototypeOf(Object.getPrototypeOf(error))?.constructor?.name;
-  if (parentClass === 'Error' || parentClass === 'Object') return false;
-  return parentClass === 'ErrorReply' || /^[A-Z][A-Z0-9]+(?: |$)/u.test(String(error.message));
+  const parentClassName: unknown = Object.getPrototypeOf(Object.getPrototypeOf(error))?.constructor?.name;
+  if (parentClassName === 'Error' || parentClassName === 'Object') return false;
+  return parentClassName === 'ErrorReply' || /^[A-Z][A-Z0-9]+(?: |$)/u.test(String(error.message));
 }
 
 /** Errors of a healthy server that refers to another server, or demands another form of the command. */
@@ -75,8 +75,8 @@ export function isUnknownScriptError({ message }: Error): boolean {
 }
 
 /**
- * Recognizes the errors of a server that is no longer the master: its host name may lead to the new master by now.
- * Redis before version 7 and KeyDB send them within the error of a script.
+ * Recognizes the errors of a server that is no longer the master. A new connection to its host name may lead to the new
+ * master. Redis before version 7 and KeyDB send these errors within the error of a script.
  */
 export function isFormerMasterError({ message }: Error): boolean {
   return /\b(?:READONLY|MASTERDOWN|NOREPLICAS)\b/u.test(message);

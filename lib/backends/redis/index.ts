@@ -13,7 +13,7 @@ import { QueueLeaseStore } from './queue/lease-store.js';
 import type { ClientSource } from './connection/redis-client.js';
 import { RedisConnection } from './connection/redis-connection.js';
 import { isNodeRedisCluster, isNodeRedisSentinel } from './clients/node-redis-types.js';
-import { isCluster } from './clients/given-client.js';
+import { isIoredisCluster } from './clients/given-client.js';
 import { type RedisOptions, type ResolvedRedisOptions, resolveRedisOptions } from './options.js';
 import { createGivenSentinelSource } from './sentinel/given-sentinel-source.js';
 import { createSentinelSource } from './sentinel/sentinel-source.js';
@@ -81,7 +81,7 @@ function createServers(options: ResolvedRedisOptions) {
   if (options.sentinels) return createConnection(createSentinelSource(options, clientPackage), options);
   if (options.cluster) return createClusterConnection(createClusterSource(options, clientPackage), options);
   const { client } = options;
-  if (isCluster(client)) return createClusterConnection(createGivenClusterSource(client), options);
+  if (isIoredisCluster(client)) return createClusterConnection(createGivenClusterSource(client), options);
   if (isNodeRedisCluster(client)) return createClusterConnection(createGivenNodeRedisClusterSource(client), options);
   if (isNodeRedisSentinel(client)) return createConnection(createGivenSentinelSource(client), options);
   return createConnection(createGivenClientSource(client), options);

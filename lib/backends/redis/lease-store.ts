@@ -122,7 +122,10 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
     return this.renewByScript(RENEW, [leaseKeyOf(this.prefix, key)], owner, ttlMs);
   }
 
-  /** @param value metadata that the script stores for the new owner; with a queue, the token and a bar precede it */
+  /**
+   * Runs a script that gives a transferred lease to a new owner. `value` is the new owner's metadata. In the mode
+   * `queue`, `token|` precedes the metadata.
+   */
   protected adoptByScript(
     script: RedisScript,
     keys: readonly [string, ...string[]],

@@ -21,8 +21,8 @@ const UNKNOWN_COMMAND_PATTERN = /unknown (?:redis )?command/iu;
 const NO_SCRIPTS_PATTERN = /unknown command '?`?eval|scripting engine/iu;
 
 /**
- * Returns an error that names the commands that the server lacks, because the error of a script does not name them.
- * Returns `cause` if it has another reason.
+ * Returns an error that names the commands that the server lacks: the error of a script does not name them. Returns
+ * `cause` unchanged if the server lacks neither scripts nor commands.
  */
 export async function explainStartError(
   cause: unknown,

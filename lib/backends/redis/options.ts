@@ -12,8 +12,8 @@ import {
   assertAddress,
   assertAddresses,
   assertCredentials,
-  assertHost,
-  assertLogin,
+  assertHostOptions,
+  assertLoginOptions,
   assertTls,
   type RedisAddress,
   type RedisCredentials,
@@ -145,6 +145,7 @@ const FAILOVER_PATIENCE_MS = 30_000;
 
 /** @throws LockConfigurationError, which never shows a URL: it may have a password */
 export function resolveRedisOptions(options: RedisOptions): ResolvedRedisOptions {
+  // Refuses a value that is no object. The names of the options are checked below.
   assertOptions(options, Object.keys(Object(options)), 'redis');
   const topology = topologyOf(options);
   assertOptions(options, [topology, ...OPTIONS_BY_TOPOLOGY[topology], ...COMMON_OPTIONS], `redis({ ${topology} })`);
@@ -153,14 +154,14 @@ export function resolveRedisOptions(options: RedisOptions): ResolvedRedisOptions
   const { patienceMs = mayFailOver ? FAILOVER_PATIENCE_MS : 2_000 } = options;
   if (options.url !== undefined) {
     readRedisUrl('url', options.url);
-    assertLogin(options);
+    assertLoginOptions(options);
   }
-  if (options.host !== undefined) assertHost(options);
+  if (options.host !== undefined) assertHostOptions(options);
   if (options.client !== undefined) assertClient(options.client);
-  if (options.sentinels !== undefined) assertSentinels(options);
+  if (options.sentinels !== undefined) assertSentinelOptions(options);
   if (options.cluster !== undefined) {
     assertAddresses('cluster', options.cluster);
-    assertAccess(options);
+    assertAccessOptions(options);
   }
   if (options.clientPackage !== undefined) assertOneOf('clientPackage', options.clientPackage, CLIENT_PACKAGES);
   assertOneOf('mode', mode, MODES);
@@ -184,17 +185,17 @@ export function assertPrefix(prefix: unknown): void {
   assertText('prefix', prefix, /^[\w.:-]{1,100}$/u, '1 to 100 letters, digits, "_", ".", ":" or "-"');
 }
 
-function assertSentinels(options: RedisSentinelOptions): void {
+function assertSentinelOptions(options: RedisSentinelOptions): void {
   assertAddresses('sentinels', options.sentinels);
   assertText('name', options.name, /./su, "the Sentinels' name of the master");
   if (options.db !== undefined) assertWhole('db', options.db, 0, 1e6);
   assertCredentials('sentinelCredentials', options.sentinelCredentials);
   assertTls('sentinelTls', options.sentinelTls);
-  assertAccess(options);
+  assertAccessOptions(options);
 }
 
-function assertAccess({ credentials, tls, natMap }: RedisAccessOptions): void {
-  assertLogin({ credentials, tls });
+function assertAccessOptions({ credentials, tls, natMap }: RedisAccessOptions): void {
+  assertLoginOptions({ credentials, tls });
   if (natMap === undefined) return;
   if (typeof natMap !== 'object' || natMap === null)
     refuseOption('natMap', `must be an object; it was ${shownOption(natMap)}`);

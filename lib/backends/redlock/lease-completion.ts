@@ -11,8 +11,9 @@ const MAX_PROPOSALS = 2;
  * their data. Without a completion one more failure would end the lock.
  *
  * A completion begins when a quorum has renewed: until then another owner may be the holder. The proposed token must be
- * greater than all tokens that the node granted or may have forgotten. The proposal only raises the node's fence:
- * the lease has the token of the acquisition. The grant counts neither for an acquisition nor for the present renewal.
+ * greater than all tokens that the node granted or may have forgotten. The proposal only becomes the node's last
+ * granted token, the fence. The lease gets the token of the acquisition. The grant counts neither for an acquisition
+ * nor for the present renewal.
  */
 export class LeaseCompletion {
   #isStopped = false;
@@ -39,7 +40,7 @@ export class LeaseCompletion {
       await renewal.settlements.get(node);
       if (renewal.answers.get(node) !== false || this.#isStopped) return;
       const candidacy = await (candidacyPromise ??= this.#readCandidacy(renewal));
-      if (candidacy) await this.#joinOn(node, candidacy);
+      if (candidacy) await this.#requestJoinOn(node, candidacy);
     };
     await Promise.allSettled(nodesWithoutRenewal.map(completeOn));
   }
@@ -50,9 +51,9 @@ export class LeaseCompletion {
     return lease && { ...lease, keys: this.keys, ttlMs: this.ttlMs };
   }
 
-  async #joinOn(node: RedlockNode, candidacy: JoinCandidacy): Promise<void> {
+  async #requestJoinOn(node: RedlockNode, candidacy: JoinCandidacy): Promise<void> {
     let proposal = Math.max(this.tokenClock.nowUs(), candidacy.token);
-    for (let round = 1; round <= MAX_PROPOSALS && !this.#isStopped; round += 1) {
+    for (let proposalNumber = 1; proposalNumber <= MAX_PROPOSALS && !this.#isStopped; proposalNumber += 1) {
       const vote = await node.requestJoin(candidacy, proposal);
       if (vote.kind !== 'refused') return;
       const nextProposal = findSoonestToken([vote], 1, proposal);

@@ -24,7 +24,7 @@ const MAX_ROUNDS = 6;
 /**
  * Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/) with fencing tokens in the same round.
  * The client proposes a token, and a node grants only tokens that are greater than its last granted one. Any two
- * majorities share a node. Tokens therefore grow, whatever the clocks of the clients say: see `voteSource`.
+ * majorities share a node. Tokens therefore grow, whatever the clocks of the clients say.
  *
  * A repeated attempt of the same owner gives its leases a newer token, and returns that token. Leases have the number
  * of their attempt: an earlier attempt never takes back the lease of a later one, however late its command arrives.
@@ -56,7 +56,7 @@ export class RedlockLeaseStore implements LeaseStore {
   async start(): Promise<void> {
     const call = await (this.#connectPromise ??= this.#connect());
     await call.assertConfiguration(this.settings.requestTimeoutMs);
-    if (!call.hasQuorum) throw call.noQuorumError();
+    if (!call.hasQuorum) throw call.createNoQuorumError();
   }
 
   /**
@@ -77,9 +77,9 @@ export class RedlockLeaseStore implements LeaseStore {
     if (tally.isWon) return { acquired: true, fencingToken: BigInt(tally.token) };
     await this.#takeBack(candidacy, tally.call);
     if (tally.hasFailed) {
-      throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: tally.noQuorumError() });
+      throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: tally.createNoQuorumError() });
     }
-    if (tally.lacksCommonToken) throw tally.noQuorumError();
+    if (tally.lacksCommonToken) throw tally.createNoQuorumError();
     return tally.toRefusal();
   }
 
@@ -125,7 +125,7 @@ export class RedlockLeaseStore implements LeaseStore {
       ({ hasQuorum, quorum, awaitedCount }) =>
         hasQuorum && (findLeaseOnNodes(quorum) !== undefined || findLeaseOnNodes(quorum - awaitedCount) === undefined),
     );
-    if (!call.hasQuorum) throw call.noQuorumError();
+    if (!call.hasQuorum) throw call.createNoQuorumError();
     const lease = findLeaseOnNodes(call.quorum);
     if (!lease) return {};
     const { owner, token, holder } = lease;
@@ -175,7 +175,7 @@ export class RedlockLeaseStore implements LeaseStore {
         countNo() > maxFailures ||
         (countYes() + awaitedCount < quorum && countNo() + awaitedCount <= maxFailures),
     );
-    if (countYes() < call.quorum && countNo() <= call.maxFailures) throw call.noQuorumError();
+    if (countYes() < call.quorum && countNo() <= call.maxFailures) throw call.createNoQuorumError();
     return call;
   }
 
@@ -192,7 +192,7 @@ export class RedlockLeaseStore implements LeaseStore {
       ({ hasQuorumOrFailed, nodes }) =>
         hasQuorumOrFailed && !nodes.some((node) => node.hasTooManyReleases && call.isAwaiting(node)),
     );
-    if (!call.hasQuorum) throw call.noQuorumError();
+    if (!call.hasQuorum) throw call.createNoQuorumError();
     return call.countAnswers((wasHeld) => wasHeld) > 0;
   }
 

@@ -1,5 +1,10 @@
 import { assertNumber, assertOptions, refuseOption } from '../../core/index.js';
-import { assertHost, assertLogin, type RedisHostOptions, type RedisLoginOptions } from '../redis/access-options.js';
+import {
+  assertHostOptions,
+  assertLoginOptions,
+  type RedisHostOptions,
+  type RedisLoginOptions,
+} from '../redis/access-options.js';
 import { createGivenClientSource, createHostSource, createUrlSource } from '../redis/connection/client-sources.js';
 import type { NodeRedisClient } from '../redis/clients/node-redis-types.js';
 import type { RedisClient } from '../redis/connection/redis-client.js';
@@ -78,7 +83,7 @@ export function resolveRedlockOptions(options: RedlockOptions) {
 const RESOLVERS_BY_OPTION = { urls: resolveUrls, nodes: resolveHosts, clients: resolveClients };
 
 function resolveUrls({ urls, ...login }: RedlockOptions & RedisLoginOptions) {
-  assertLogin(login);
+  assertLoginOptions(login);
   return requireList('urls', urls).map((url) => {
     const { host, port } = readRedisUrl('urls', url, ', each of them');
     return { name: `${host}:${port}`, source: createUrlSource(String(url), login) };
@@ -90,7 +95,7 @@ function resolveHosts({ nodes }: RedlockOptions) {
     assertOptions(node, HOST_OPTIONS, 'node');
     const { host = '', port = REDIS_PORT, ...access }: Partial<RedisHostOptions> = Object(node);
     const hostOptions = { host, port, ...access };
-    assertHost(hostOptions);
+    assertHostOptions(hostOptions);
     return { name: `${host}:${port}`, source: createHostSource(hostOptions) };
   });
 }

@@ -12,7 +12,7 @@ export function getMajority(count: number): number {
 export class QuorumCall<Answer> {
   readonly answers = new Map<RedlockNode, Answer>();
   readonly failures = new Map<RedlockNode, Error>();
-  /** Promises that resolve when the node has answered or failed, perhaps after the call is decided. */
+  /** For each node, a promise that resolves when the node has answered or failed, perhaps after the call is decided. */
   readonly settlements = new Map<RedlockNode, Promise<void>>();
   readonly quorum: number;
   /** Number of nodes that may fail or refuse while the others still make a quorum. */
@@ -64,7 +64,7 @@ export class QuorumCall<Answer> {
 
   /**
    * Waits for all nodes, for `maxMs` at most.
-   * @throws LockConfigurationError when this is the error of a node
+   * @throws LockConfigurationError when a node has failed with such an error
    */
   async assertConfiguration(maxMs: number): Promise<void> {
     await isFulfilledWithin(systemClock, maxMs, Promise.all(this.settlements.values()));
@@ -76,21 +76,21 @@ export class QuorumCall<Answer> {
    * only if it is known to be down.
    * @param refusals errors of nodes that have answered with a refusal
    */
-  noQuorumError(refusals: ReadonlyMap<RedlockNode, Error> = new Map()): AggregateError {
+  createNoQuorumError(refusals: ReadonlyMap<RedlockNode, Error> = new Map()): AggregateError {
     const errors: Error[] = [];
-    const otherNames: string[] = [];
+    const namesWithoutError: string[] = [];
     for (const node of this.nodes) {
       const { name, health } = node;
       const isDown = node.isDown && !this.answers.has(node);
       const downError = isDown ? new Error(`${name}: ${health.current.detail ?? 'is down'}`) : undefined;
       const error = this.failures.get(node) ?? refusals.get(node) ?? downError;
       if (error) errors.push(error);
-      else otherNames.push(name);
+      else namesWithoutError.push(name);
     }
     return new AggregateError(
       errors,
       `no quorum of ${this.quorum} among ${this.nodes.length} nodes: ${errors.map(({ message }) => message).join('; ')}` +
-        (otherNames.length > 0 ? `; nothing is known against ${otherNames.join(' and ')}` : ''),
+        (namesWithoutError.length > 0 ? `; nothing is known against ${namesWithoutError.join(' and ')}` : ''),
     );
   }
 

@@ -41,7 +41,7 @@ interface AttemptRelease {
 
 /** Number of releases under way from which callers wait for the node. */
 const MAX_RELEASES_UNDER_WAY = 1_000;
-/** Failed releases that are kept until the node is up again. With more, the leases of the oldest end with their TTL. */
+/** Maximum number of failed releases kept until the node is up again. Leases of dropped releases end with their TTL. */
 const MAX_FAILED_RELEASES = 1_000;
 
 /** Time for which a first connection is retried, because the process and its machine may be busy at the start. */
@@ -128,8 +128,8 @@ export class RedlockNode {
   /** Resolves to `undefined` when the node does not have a lease of this owner. */
   async readLeaseOf(owner: string, leaseKey: string): Promise<Omit<JoinCandidacy, 'keys' | 'ttlMs'> | undefined> {
     const lease = textOrEmpty(await this.sendCommand(['GET', leaseKey]));
-    const [holder, token, attempt, metadata = ''] = splitFields(lease, 4);
-    return holder === owner ? { owner, token: Number(token), attempt: Number(attempt), metadata } : undefined;
+    const [leaseOwner, token, attempt, metadata = ''] = splitFields(lease, 4);
+    return leaseOwner === owner ? { owner, token: Number(token), attempt: Number(attempt), metadata } : undefined;
   }
 
   /**
@@ -145,15 +145,15 @@ export class RedlockNode {
     return (await this.takeBack(owner, release)) || isReleased;
   }
 
-  /** Releases the lease of an owner, and has the node refuse the owner's JOIN. Later retries only release the lease. */
+  /** Releases the lease of an owner, and has the node refuse the owner's JOIN. A retry only releases the lease. */
   evict(leaseKey: string, owner: string): Promise<boolean> {
     const call = { script: EVICT, keys: [leaseKey, evictedKeyOf(leaseKey)], args: [owner] };
     return this.#release(owner, { leaseKey, attempt: ALL_ATTEMPTS }, call);
   }
 
   /**
-   * Never releases the lease of a later attempt, however late the command arrives. A release that fails is repeated
-   * when the node is up again.
+   * Releases the lease of the given attempt or of an earlier one, but never that of a later attempt, however late the
+   * command arrives. A release that fails is repeated when the node is up again.
    */
   takeBack(owner: string, release: AttemptRelease, onReply?: () => void): Promise<boolean> {
     const { leaseKey, attempt } = release;

@@ -7,7 +7,7 @@ import { createScript } from '../redis/scripts/redis-script.js';
  */
 const FENCE_TTL_MS = 3_600_000;
 
-/** Time for which a node refuses a JOIN of an evicted owner. No renewal is under way for as long as this. */
+/** Time for which a node refuses a JOIN of an evicted owner. A renewal, which may send a JOIN, never takes so long. */
 const EVICTION_TTL_MS = 3_600_000;
 
 const VOTE_KEYS = ['lease_key', 'fence_key', 'since_key'];

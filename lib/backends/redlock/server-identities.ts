@@ -11,16 +11,16 @@ interface IdentifiableNode {
 }
 
 /** Time for which a server keeps the identity that a client has given it. It begins anew with each identification. */
-const GIVEN_IDENTITY_TTL_MS = 3_600_000;
+const ASSIGNED_IDENTITY_TTL_MS = 3_600_000;
 
 /** Identities of the servers behind the nodes of one backend. A server with two names would have two votes. */
 export class ServerIdentities {
-  readonly #identificationsByNode = new Map<string, Promise<void>>();
-  readonly #identitiesByNode = new Map<string, string>();
-  readonly #givenIdentityKey: string;
+  readonly #identificationPromiseByNode = new Map<string, Promise<void>>();
+  readonly #identityByNode = new Map<string, string>();
+  readonly #assignedIdentityKey: string;
 
   constructor(prefix: string) {
-    this.#givenIdentityKey = `${prefix}:server`;
+    this.#assignedIdentityKey = `${prefix}:server`;
   }
 
   /**
@@ -28,24 +28,24 @@ export class ServerIdentities {
    * @throws LockConfigurationError when another node is the same server
    */
   assertUnique(node: IdentifiableNode): Promise<void> {
-    const identification = this.#identificationsByNode.get(node.name) ?? this.#identify(node);
-    this.#identificationsByNode.set(node.name, identification);
+    const identification = this.#identificationPromiseByNode.get(node.name) ?? this.#identify(node);
+    this.#identificationPromiseByNode.set(node.name, identification);
     return identification;
   }
 
   /** Must be called when the connection is lost: the name may lead to another server afterwards. */
   forget(nodeName: string): void {
-    this.#identificationsByNode.delete(nodeName);
-    this.#identitiesByNode.delete(nodeName);
+    this.#identificationPromiseByNode.delete(nodeName);
+    this.#identityByNode.delete(nodeName);
   }
 
   async #identify(node: IdentifiableNode): Promise<void> {
     const { name, health, sendCommand } = node;
     try {
-      const identity = (await readRunId(node)) ?? (await this.#readGivenIdentity(sendCommand));
-      const [matchingName] = [...this.#identitiesByNode].find(([, otherIdentity]) => otherIdentity === identity) ?? [];
+      const identity = (await readRunId(node)) ?? (await this.#readOrAssignIdentity(sendCommand));
+      const [matchingName] = [...this.#identityByNode].find(([, otherIdentity]) => otherIdentity === identity) ?? [];
       if (matchingName !== undefined && matchingName !== name) throw createSameServerError([matchingName, name]);
-      this.#identitiesByNode.set(name, identity);
+      this.#identityByNode.set(name, identity);
       health.setAdvice('identity', undefined);
     } catch (error) {
       this.forget(name);
@@ -55,10 +55,10 @@ export class ServerIdentities {
   }
 
   /** Resolves to the identity that a client has given the server. Gives it one if there is none. */
-  async #readGivenIdentity(send: SendCommand): Promise<string> {
-    await send(['SET', this.#givenIdentityKey, randomUUID(), 'NX', 'PX', GIVEN_IDENTITY_TTL_MS]);
-    await send(['PEXPIRE', this.#givenIdentityKey, GIVEN_IDENTITY_TTL_MS]);
-    return String(await send(['GET', this.#givenIdentityKey]));
+  async #readOrAssignIdentity(send: SendCommand): Promise<string> {
+    await send(['SET', this.#assignedIdentityKey, randomUUID(), 'NX', 'PX', ASSIGNED_IDENTITY_TTL_MS]);
+    await send(['PEXPIRE', this.#assignedIdentityKey, ASSIGNED_IDENTITY_TTL_MS]);
+    return String(await send(['GET', this.#assignedIdentityKey]));
   }
 }
 

@@ -67,13 +67,13 @@ export class VoteTally {
     return this.#failedCount > this.call.maxFailures;
   }
 
-  /** Whether a quorum of nodes has no lease of another owner. If the vote is not won, the tokens are the reason. */
+  /** Whether a quorum of nodes has no lease of another owner. A vote is then lost only for its token. */
   get lacksCommonToken(): boolean {
     return this.#grantedCount + this.#refusedVotes.length >= this.call.quorum;
   }
 
-  noQuorumError(): AggregateError {
-    return this.call.noQuorumError(new Map(this.#refusedVotes.map(([node, { error }]) => [node, error])));
+  createNoQuorumError(): AggregateError {
+    return this.call.createNoQuorumError(new Map(this.#refusedVotes.map(([node, { error }]) => [node, error])));
   }
 
   toRefusal(): LeaseAttempt {

@@ -29,7 +29,7 @@ interface NumberRange {
 }
 
 const ABOVE_0: NumberRange = { description: 'above 0', includes: (value) => value > 0 };
-const FROM_0: NumberRange = { description: 'of 0 or more', includes: (value) => value >= 0 };
+const AT_LEAST_0: NumberRange = { description: 'of 0 or more', includes: (value) => value >= 0 };
 const WHOLE_ABOVE_0: NumberRange = {
   description: 'above 0, and whole',
   includes: (value) => Number.isInteger(value) && value > 0,
@@ -41,7 +41,7 @@ const SERVER_TIMEOUT_RANGE: NumberRange = {
 /** Marks options that are checked where they are used. */
 const UNCHECKED = undefined;
 
-const COMMON_OPTIONS = { strategy: UNCHECKED, tableName: UNCHECKED, synchronize: UNCHECKED, patienceMs: FROM_0 };
+const COMMON_OPTIONS = { strategy: UNCHECKED, tableName: UNCHECKED, synchronize: UNCHECKED, patienceMs: AT_LEAST_0 };
 const TIMEOUT_OPTIONS = { requestTimeoutMs: ABOVE_0, connectTimeoutMs: ABOVE_0 };
 
 const OPTIONS_BY_STRATEGY: Readonly<Record<string, Readonly<Record<string, NumberRange | undefined>>>> = {

@@ -8,8 +8,8 @@ export type SqliteDriver = new (file: string, options: { readonly timeout: numbe
 const DATABASE_OPTIONS = { timeout: BUSY_TIMEOUT_MS };
 
 /**
- * Opens a file. Prefers `better-sqlite3` where it is installed: the application then uses it, and two copies of SQLite
- * in one process do not see each other's locks. https://sqlite.org/howtocorrupt.html
+ * Opens a file. Prefers `better-sqlite3` where it is installed, because the application then uses that package, too.
+ * Two copies of SQLite in one process do not see each other's locks. https://sqlite.org/howtocorrupt.html
  * @throws LockConfigurationError when there is no driver; the driver's error
  */
 export async function openDatabase(file: string, driver: SqliteDriver | undefined): Promise<SqliteDatabase> {

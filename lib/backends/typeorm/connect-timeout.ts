@@ -3,12 +3,15 @@ import type { DataSourceOptions } from 'typeorm';
 const MIN_DEFAULT_MS = 2_000;
 
 /** Names of the time-outs for connections, of TypeORM and in the `extra` of pg and mysql2. */
-const OPTION_NAMES = ['connectTimeoutMS', 'connectTimeout', 'connectionTimeoutMillis'];
+const TIMEOUT_NAMES = ['connectTimeoutMS', 'connectTimeout', 'connectionTimeoutMillis'];
 
-/** A longer time-out of the data source is kept: the first connection may have to start a serverless database. */
+/**
+ * Returns the longest time-out for connections that the data source sets, and at least `MIN_DEFAULT_MS`. A long one may
+ * be needed to start a serverless database.
+ */
 export function getDefaultConnectTimeoutMs(options: DataSourceOptions): number {
   const sources: object[] = [options, Object(Reflect.get(options, 'extra'))];
-  const configuredValues = sources.flatMap((source) => OPTION_NAMES.map((name): unknown => Reflect.get(source, name)));
+  const configuredValues = sources.flatMap((source) => TIMEOUT_NAMES.map((name): unknown => Reflect.get(source, name)));
   return Math.max(
     MIN_DEFAULT_MS,
     ...configuredValues.filter((ms) => typeof ms === 'number' && Number.isFinite(ms)).map(Number),

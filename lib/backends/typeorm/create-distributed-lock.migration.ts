@@ -15,7 +15,7 @@ export class CreateDistributedLock1760000000000 implements MigrationInterface {
     );
   }
 
-  /** Drops the tables. Tokens start again afterwards: run it only when nothing compares them any more. */
+  /** Drops the tables. New tokens may then be lower than old ones: run this only when nothing compares tokens. */
   async down(queryRunner: QueryRunner): Promise<void> {
     const tableContext = getTableContext(queryRunner.connection.options);
     await queryRunner.query(`drop table ${quoteTable(tableContext, DEFAULT_FENCE_TABLE)}`);

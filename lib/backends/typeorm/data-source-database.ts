@@ -15,7 +15,7 @@ import { createSingleConnectionOptions } from './own-options.js';
 import { hideLockStatements, SILENT_LOGGER } from './silent-logger.js';
 
 /**
- * @param source the application's data source, whose subscribers hear of what holders of rows write
+ * @param source the application's data source, whose subscribers are told what holders of row locks write
  * @throws LockConfigurationError for options that can never work
  */
 export function createDataSourceDatabase(options: DataSourceOptions, source?: DataSource): SqlDatabase {
@@ -26,9 +26,9 @@ export function createDataSourceDatabase(options: DataSourceOptions, source?: Da
     ...tableContext,
     name: `typeorm:${options.type}`,
     connectTimeoutMs: getDefaultConnectTimeoutMs(options),
-    createConnection: (sockets) => new LocksConnection(createSingleConnectionOptions(options, sockets)),
+    createConnection: (sockets) => new LockConnection(createSingleConnectionOptions(options, sockets)),
     createTransactionConnection: (sockets) =>
-      new HoldersConnection(createSingleConnectionOptions(options, sockets), source),
+      new HolderTransactionConnection(createSingleConnectionOptions(options, sockets), source),
   };
 }
 
@@ -41,11 +41,11 @@ const LOCK_CONNECTION_OPTIONS = {
   logger: SILENT_LOGGER,
 };
 
-class LocksConnection implements DriverConnection {
+class LockConnection implements DriverConnection {
   readonly #dataSource: DataSource;
   #runner: QueryRunner | undefined;
-  /** Resolves when the runner has its connection, or gets none. */
-  #connecting: Promise<unknown> = Promise.resolve();
+  /** Promise that resolves when the runner has a connection, or has failed to get one. */
+  #connectionAttempt: Promise<unknown> = Promise.resolve();
   #hasEnded = false;
 
   constructor(options: DataSourceOptions) {
@@ -55,9 +55,9 @@ class LocksConnection implements DriverConnection {
   async connect(): Promise<unknown> {
     await this.#dataSource.initialize();
     this.#runner = this.#dataSource.createQueryRunner('master');
-    const connecting: Promise<unknown> = this.#runner.connect();
-    this.#connecting = connecting.catch(() => undefined);
-    const client = await connecting;
+    const connectionAttempt: Promise<unknown> = this.#runner.connect();
+    this.#connectionAttempt = connectionAttempt.catch(() => undefined);
+    const client = await connectionAttempt;
     if (this.#hasEnded) await this.end();
     return client;
   }
@@ -65,18 +65,18 @@ class LocksConnection implements DriverConnection {
   readonly query: Query = (sql, parameters) => createQuery(this.#runner ?? this.#dataSource)(sql, parameters);
 
   /**
-   * Waits for the connection first: a runner released while it connects would keep it, and the pool would never end.
+   * Waits for the connection first. A runner that is released earlier keeps the connection, and the pool never ends.
    */
   async end(): Promise<void> {
     this.#hasEnded = true;
-    await this.#connecting;
+    await this.#connectionAttempt;
     await this.#runner?.release();
     if (this.#dataSource.isInitialized) await this.#dataSource.destroy();
   }
 }
 
 /** A connection with the application's entities, for the transactions of holders. */
-class HoldersConnection implements TransactionConnection {
+class HolderTransactionConnection implements TransactionConnection {
   readonly #dataSource: DataSource;
   #hasEnded = false;
 

@@ -1,7 +1,7 @@
 import { DataSource, type DataSourceOptions, DriverPackageNotInstalledError } from 'typeorm';
 import { LockConfigurationError } from '../../core/index.js';
 
-/** A connection of the locks must run no migration or synchronization of the application. */
+/** Options by which a data source of the locks runs no migration or synchronization of the application. */
 const NO_START_ACTIONS = { migrations: [], synchronize: false, dropSchema: false, migrationsRun: false, cache: false };
 
 /** @throws LockConfigurationError when the driver's package is not installed */

@@ -35,7 +35,7 @@ function createPostgresOptions(
   return { ...master, nativeDriver: false, poolSize: 1, poolErrorHandler: () => undefined, extra: poolOptions };
 }
 
-/** With `maxIdle` as high as the limit, no pause ends a connection of the locks. */
+/** With `maxIdle` equal to `connectionLimit`, the driver closes no idle connection. */
 const ONE_CONNECTION_POOL = { connectionLimit: 1, maxIdle: 1, waitForConnections: true };
 
 function createMysqlOptions(

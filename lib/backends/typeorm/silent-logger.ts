@@ -2,8 +2,8 @@ import type { Logger } from 'typeorm';
 import { isUnlogged } from '../sql/connections/unlogged.js';
 
 /**
- * Logger for the statements of the locks. They have keys and owner ids, which are secrets, and are many while callers
- * wait.
+ * Logger that drops the statements of the locks. These statements show keys and owner ids, which are secrets, and are
+ * frequent while callers wait.
  */
 export const SILENT_LOGGER: Logger = {
   logQuery: () => undefined,

@@ -3,7 +3,7 @@ import { asSqliteDatabase, type SqliteDatabase } from '../sql/sqlite/driver.js';
 
 /** @throws QueryFailedError when another process has the write lock */
 export async function takeWriteLock(manager: EntityManager, table: string): Promise<void> {
-  executeAsTypeOrm(asSqliteDatabase(await manager.queryRunner?.connect()), `delete from ${table} where 0`);
+  execOrThrowQueryFailed(asSqliteDatabase(await manager.queryRunner?.connect()), `delete from ${table} where 0`);
 }
 
 /**
@@ -14,15 +14,15 @@ export async function restartAsWriteTransaction(manager: EntityManager): Promise
   const database = asSqliteDatabase(await manager.queryRunner?.connect());
   database.exec('rollback');
   try {
-    executeAsTypeOrm(database, 'begin immediate');
+    execOrThrowQueryFailed(database, 'begin immediate');
   } catch (error) {
-    // TypeORM rolls back now. Without an open transaction, it would take every later one for a nested one.
+    // TypeORM rolls back now. Without an open transaction, it would take every later transaction for a nested one.
     database.exec('begin');
     throw error;
   }
 }
 
-function executeAsTypeOrm(database: SqliteDatabase, sql: string): void {
+function execOrThrowQueryFailed(database: SqliteDatabase, sql: string): void {
   try {
     database.exec(sql);
   } catch (error) {

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { isLockError, pause, ReportedHealth, systemClock, isFulfilledWithin } from '../../core/index.js';
-import { adviceForSession, maxSilenceMs } from './session-times.js';
+import { getSessionAdvice, getMaxSilenceMs } from './session-times.js';
 import type { ZooKeeperConnectionSettings } from './transport/single-connection-client.js';
 import { ZooKeeperConnection } from './transport/connection.js';
 import type { ResolvedOptions } from './options.js';
@@ -13,7 +13,7 @@ type EnsembleClientOptions = Pick<
   'servers' | 'sessionTtlMs' | 'requestTimeoutMs' | 'patienceMs' | 'auth'
 >;
 
-/** Short, because a server that is starting may stay silent on one connection, and answer the next one at once. */
+/** Low, because a server that is starting may ignore one connection and answer on the next connection at once. */
 const MIN_HANDSHAKE_TIMEOUT_MS = 500;
 const MIN_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
@@ -23,18 +23,18 @@ const MAX_CLOSE_MS = 1_000;
 
 export class EnsembleClient {
   readonly health = new ReportedHealth();
-  /** Functions that settle the calls of `getConnectedSession` that wait. */
+  /** Function for each waiting call of `getConnectedSession`, which settles that call. */
   readonly #waiters = new Set<(outcome: ZooKeeperSession | Error) => void>();
   #session: ZooKeeperSession | undefined;
   #connection: ZooKeeperConnection | undefined;
-  /** Whether the last connection was established. Stays true after its end until `#onDisconnected`. */
+  /** Whether `#connection` was established. Stays true after the end of the connection until `#onDisconnected`. */
   #isEstablished = false;
   /**
-   * Reason why no server accepts this process: set by a failed round through all servers or a final refusal, cleared by
-   * a connection.
+   * Reason why no server accepts this process. Set when all servers have failed in turn, or after a final refusal.
+   * Cleared when a connection is established.
    */
   failure: Error | undefined;
-  #nextServer: number;
+  #nextServerIndex: number;
   #library: Promise<ZooKeeperLibrary> | undefined;
   #handshakeTimeoutMs = MIN_HANDSHAKE_TIMEOUT_MS;
   #hasStarted = false;
@@ -42,7 +42,7 @@ export class EnsembleClient {
   #isClosed = false;
 
   constructor(private readonly options: EnsembleClientOptions) {
-    this.#nextServer = randomInt(options.servers.length);
+    this.#nextServerIndex = randomInt(options.servers.length);
   }
 
   /**
@@ -95,7 +95,7 @@ export class EnsembleClient {
       try {
         if (this.#establishedConnection) return void (await this.#establishedConnection.send('closeSession', {}));
       } catch {
-        // The connection has ended. The next one may be established in time.
+        // The connection has ended. `#keepConnected` may establish another one before the deadline.
       }
       await pause(systemClock, MIN_PAUSE_MS);
     }
@@ -116,8 +116,8 @@ export class EnsembleClient {
     }
   }
 
-  async #pauseBetweenRounds(rounds: number): Promise<void> {
-    const maxMs = Math.min(MIN_PAUSE_MS * 2 ** Math.min(rounds, 10), MAX_PAUSE_MS);
+  async #pauseBetweenRounds(failedRounds: number): Promise<void> {
+    const maxMs = Math.min(MIN_PAUSE_MS * 2 ** Math.min(failedRounds, 10), MAX_PAUSE_MS);
     await pause(systemClock, maxMs / 2 + randomInt(Math.ceil(maxMs / 2)), { background: true });
   }
 
@@ -143,13 +143,13 @@ export class EnsembleClient {
   async #assertSessionResumed(session: ZooKeeperSession, connection: ZooKeeperConnection): Promise<void> {
     // A server may also answer with a new session, to which the znodes of this process do not belong.
     if (!connection.identity.id.equals(session.identity.id)) throw new SessionExpiredError();
-    // The new server may lag behind the server of the last connection.
+    // This server may lag behind the server of the previous connection.
     await connection.send('sync', { path: '/' });
   }
 
   async #awaitHandshake(connection: ZooKeeperConnection): Promise<void> {
     const { sessionTtlMs, requestTimeoutMs } = this.options;
-    const maxMs = Math.max(maxSilenceMs(sessionTtlMs, requestTimeoutMs), MIN_HANDSHAKE_TIMEOUT_MS);
+    const maxMs = Math.max(getMaxSilenceMs(sessionTtlMs, requestTimeoutMs), MIN_HANDSHAKE_TIMEOUT_MS);
     try {
       await connection.ready;
     } finally {
@@ -160,9 +160,9 @@ export class EnsembleClient {
 
   #takeNextSettings(library: ZooKeeperLibrary): ZooKeeperConnectionSettings {
     const { servers, sessionTtlMs, requestTimeoutMs, auth } = this.options;
-    const server = servers[this.#nextServer % servers.length];
+    const server = servers[this.#nextServerIndex % servers.length];
     if (!server) throw new Error('there is no server');
-    this.#nextServer += 1;
+    this.#nextServerIndex += 1;
     return { library, server, sessionTtlMs, requestTimeoutMs, identity: this.#session?.identity, auth };
   }
 
@@ -170,7 +170,7 @@ export class EnsembleClient {
     this.#isEstablished = true;
     if (this.#session) this.#session.resume(connection);
     else this.#session = new ZooKeeperSession(connection, systemClock);
-    this.health.setAdvice('session', adviceForSession(connection.negotiatedTtlMs, this.options.sessionTtlMs));
+    this.health.setAdvice('session', getSessionAdvice(connection.negotiatedTtlMs, this.options.sessionTtlMs));
     this.failure = undefined;
     this.health.report('up');
     this.#settleWaiters(this.#session);

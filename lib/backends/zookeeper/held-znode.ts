@@ -6,7 +6,7 @@ import type { ZooKeeperConnection } from './transport/connection.js';
 import type { ZooKeeperSession } from './session.js';
 
 export class HeldZnode {
-  readonly #revocation = new AbortController();
+  readonly #revocationController = new AbortController();
   readonly #watch = new ZnodeWatch();
   readonly #sessionEndListener: AbortListener;
   #hasEnded = false;
@@ -19,12 +19,12 @@ export class HeldZnode {
   }
 
   get revoked(): AbortSignal {
-    return this.#revocation.signal;
+    return this.#revocationController.signal;
   }
 
   /**
-   * Returns whether the owner still holds the key. The first call on each connection reads the znode. Later calls rely
-   * on the watch that the reading sets. A write to the znode ends the watch, so that the next call reads again.
+   * Returns whether the owner still holds the key. The first call on each connection reads the znode and watches it.
+   * Later calls rely on the watch. A write to the znode ends the watch, so that the next call reads again.
    */
   async renew(): Promise<boolean> {
     const { session } = this;
@@ -59,6 +59,6 @@ export class HeldZnode {
 
   readonly #revoke = (): void => {
     this.end();
-    this.#revocation.abort();
+    this.#revocationController.abort();
   };
 }

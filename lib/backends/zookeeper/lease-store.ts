@@ -109,7 +109,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
 
   async look(key: string): Promise<LeaseState> {
     const { basePath, connection, EntryClass } = await this.#syncAndGetContext();
-    return EntryClass.readState(connection, basePath, key);
+    return EntryClass.readLeaseState(connection, basePath, key);
   }
 
   async evict(key: string, owner: string): Promise<boolean> {
@@ -153,7 +153,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
 
   async #attempt(request: LeaseRequest): Promise<LeaseAttempt> {
     const { owner, caller, wake } = request;
-    const session = await this.#connectedSession(wake);
+    const session = await this.#getSessionOrFailEarly(wake);
     const hasEarlierEntry = this.#entries.get(owner) !== undefined;
     if (caller?.onSend() === false)
       throw hasEarlierEntry ? new Error('nobody waits for it any more') : new NotSentError();
@@ -169,8 +169,8 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     }
   }
 
-  /** Fails at once for a waiter while no server is reachable, and wakes the waiter on the reconnect. */
-  #connectedSession(wake: Wake): Promise<ZooKeeperSession> {
+  /** Returns the session. For a waiter, fails at once while no server is reachable, and wakes it on the reconnect. */
+  #getSessionOrFailEarly(wake: Wake): Promise<ZooKeeperSession> {
     const { failure } = this.#ensemble;
     if (!wake || !failure) return this.#ensemble.getConnectedSession();
     this.#wakeUpsOnReconnect.add(wake);

@@ -17,7 +17,7 @@ export interface QueueEntrySettings {
   readonly acl: readonly AclEntry[];
 }
 
-/** Result for an owner: `znode` if it holds the key, or `null` and the holder, which is `undefined` if unknown. */
+/** Position of an owner. `znode` is set if the owner holds the key. Otherwise `holder` is the holder, if known. */
 export type QueuePosition =
   { readonly znode: OwnZnode } | { readonly znode: null; readonly holder: Holder | undefined };
 
@@ -29,7 +29,7 @@ export abstract class QueueEntry {
   /** Whether an unknown znode may exist, because the answer to its creation was lost. */
   protected isCreationInDoubt = false;
   protected readonly watch = new ZnodeWatch();
-  /** `undefined` until the key is granted, whereas `znode` is set as soon as the owner waits. */
+  /** Set when the key is granted. In mode `sequential`, `znode` is set earlier, as soon as the owner waits. */
   heldZnode: HeldZnode | undefined;
   pendingRelease: Promise<boolean> | undefined;
 
@@ -83,8 +83,8 @@ export abstract class QueueEntry {
   ): Promise<(QueuePosition & { znode: null }) | null> {
     const predecessorReading = wake ? this.watch.readAndWatch(connection, path, wake) : readZnode(connection, path);
     const holderReading = holderPath === path ? predecessorReading : readZnode(connection, holderPath);
-    const [state, holderState] = await Promise.all([predecessorReading, holderReading]);
-    return state && { znode: null, holder: holderState ? readHolder(holderState) : undefined };
+    const [predecessorState, holderState] = await Promise.all([predecessorReading, holderReading]);
+    return predecessorState && { znode: null, holder: holderState ? readHolder(holderState) : undefined };
   }
 
   protected mixedModesError(mode: ZooKeeperMode): LockConfigurationError {

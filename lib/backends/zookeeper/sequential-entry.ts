@@ -52,7 +52,7 @@ export class SequentialEntry extends QueueEntry {
     return sortBySequence(await listChildren(connection, `${basePath}/${encodeKey(key)}`)).length > 0;
   }
 
-  static async readState(connection: ZooKeeperConnection, basePath: string, key: string): Promise<LeaseState> {
+  static async readLeaseState(connection: ZooKeeperConnection, basePath: string, key: string): Promise<LeaseState> {
     const parent = `${basePath}/${encodeKey(key)}`;
     const contenders = await sortContenders(connection, parent, await listChildren(connection, parent));
     const isHolderAtIndex = isHolderByIndex(contenders.map(parseClaimOfName));
@@ -85,7 +85,10 @@ export class SequentialEntry extends QueueEntry {
   readonly #namePrefix = contenderPrefix(this.settings.metadata, this.settings.owner);
   readonly #claim = parseClaim(this.settings.owner);
   readonly #isPermitClaim = this.#claim.limit <= MAX_PERMITS;
-  /** Whether the grant was announced. True from the start unless the claim is to permits: no other grant is awaited. */
+  /**
+   * Whether the grant needs no announcement any more. Always true if the claim is not to permits, because no waiter
+   * awaits the grant of that claim.
+   */
   #hasNotified = !this.#isPermitClaim;
 
   async ensurePosition(wake: Wake): Promise<QueuePosition> {
@@ -132,7 +135,7 @@ export class SequentialEntry extends QueueEntry {
     if (watchedName === undefined || !wake) return this.readPositionBehind(connection, holderPath, undefined);
     const watchedPosition = this.readPositionBehind(connection, `${this.#parentPath}/${watchedName}`, wake, holderPath);
     if (event === 'end') return watchedPosition;
-    // The contender may have announced its grant before the watch was set.
+    // The watched contender may have announced its grant before the watch was set, so that no event comes.
     const [position, names] = await Promise.all([watchedPosition, listChildren(connection, this.#parentPath)]);
     const currentContenders = await sortContenders(connection, this.#parentPath, names);
     const { obstacle } = this.#findPosition(currentContenders);
@@ -148,11 +151,11 @@ export class SequentialEntry extends QueueEntry {
 
   async #enterAndListContenders(connection: ZooKeeperConnection, wake: Wake): Promise<readonly string[]> {
     if (this.isCreationInDoubt) await this.findOwnZnode(connection);
-    return this.znode ? this.#listChildren(connection, wake) : this.#enterQueue(connection, wake);
+    return this.znode ? this.#listAndMaybeWatch(connection, wake) : this.#enterQueue(connection, wake);
   }
 
-  /** Watches the list for a waiting claim to permits, because the end of any contender may let this claim fit. */
-  #listChildren(connection: ZooKeeperConnection, wake: Wake): Promise<readonly string[]> {
+  /** Also watches the list for a waiting claim to permits, because the end of any contender may let this claim fit. */
+  #listAndMaybeWatch(connection: ZooKeeperConnection, wake: Wake): Promise<readonly string[]> {
     if (!wake || !this.#isPermitClaim) return listChildren(connection, this.#parentPath);
     return this.watch.listAndWatch(connection, this.#parentPath, wake);
   }
@@ -165,7 +168,7 @@ export class SequentialEntry extends QueueEntry {
     const { acl, metadata } = this.settings;
     const newZnode = { acl, data: encodeData(metadata), flags: EPHEMERAL_SEQUENTIAL };
     const creation = this.createOwnZnode(connection, `${this.#parentPath}/${this.#namePrefix}`, newZnode);
-    const listing = this.#listChildren(connection, wake);
+    const listing = this.#listAndMaybeWatch(connection, wake);
     listing.catch(() => undefined);
     try {
       await creation;
@@ -180,8 +183,8 @@ export class SequentialEntry extends QueueEntry {
   }
 
   /**
-   * If no znode is found, the creation never happens: the server handles the requests of a session in order. The znode
-   * of another session is deleted, because no owner uses it.
+   * If no znode is found, the server creates none later: it handles the requests of a session in order. Deletes a
+   * znode of this owner that belongs to an earlier session, because nobody uses that znode.
    */
   protected async findOwnZnode(connection: ZooKeeperConnection): Promise<void> {
     const names = await listChildren(connection, this.#parentPath);

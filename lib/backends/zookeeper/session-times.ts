@@ -15,17 +15,17 @@ export function computeSessionTimes(negotiatedTtlMs: number) {
     /** Milliseconds for which a holder trusts its lock, from the send time of the last answered heartbeat. */
     trustMs: (negotiatedTtlMs * 2) / 3,
     heartbeatIntervalMs: (negotiatedTtlMs * 2) / 9,
-    /** Maximum milliseconds until the leader hears of a heartbeat that a follower has received. */
+    /** Maximum milliseconds until a follower tells the leader of a heartbeat. */
     lagMs: negotiatedTtlMs / 12,
   };
 }
 
-/** Returns how long a server may be silent, so that the next server can take over while the session lasts. */
-export function maxSilenceMs(negotiatedTtlMs: number, requestTimeoutMs: number): number {
+/** Returns how long a server may be silent. The next server is then tried while the session still has time left. */
+export function getMaxSilenceMs(negotiatedTtlMs: number, requestTimeoutMs: number): number {
   return Math.min(negotiatedTtlMs / 4, requestTimeoutMs);
 }
 
-export function adviceForSession(negotiatedTtlMs: number, requestedMs: number): string | undefined {
+export function getSessionAdvice(negotiatedTtlMs: number, requestedMs: number): string | undefined {
   const minMs = MIN_TICKS * DEFAULT_TICK_MS;
   const changeAdvice = `the server has made a session of ${negotiatedTtlMs} ms of the sessionTtlMs ${requestedMs}: see its limits`;
   const shortSessionAdvice =

@@ -11,8 +11,8 @@ export class ZooKeeperSession {
   readonly times: ReturnType<typeof computeSessionTimes>;
   readonly #endController = new AbortController();
   /**
-   * Latest time at which the leader has surely heard of the session. From then on the leader keeps the session for its
-   * time-out.
+   * Latest time at which the leader has surely heard of the session. The leader keeps the session from that time on for
+   * the session's time-out.
    */
   #leaderConfirmedAt: number;
   /**
@@ -54,8 +54,8 @@ export class ZooKeeperSession {
   }
 
   /**
-   * Returns the time from which the answer to a request that was sent at `sentAt` may be trusted for `trustMs`. The
-   * time is limited, so that trust ends before the session can.
+   * Returns the time from which the answer to a request may be trusted for `trustMs`. That is the time when the request
+   * was sent, or an earlier one if the leader might end the session before the trust ends.
    */
   getTrustStart(sentAt: number): number {
     return Math.min(sentAt, this.#leaderConfirmedAt + this.times.trustMs / 2);
@@ -110,7 +110,7 @@ export class ZooKeeperSession {
   #onHeartbeatDue(): void {
     const isDue = this.clock.now() >= this.#heartbeatDueAt;
     if (isDue) this.#lastHeartbeatAt = this.clock.now();
-    // A failure also ends the connection, which `EnsembleClient` handles.
+    // Ignores a failure, because it also ends the connection, and `EnsembleClient` opens another one.
     if (isDue && this.connection.isAlive) this.heartbeat().catch(() => undefined);
     this.#scheduleHeartbeat();
   }

@@ -8,7 +8,7 @@ import {
 } from '../../core/index.js';
 import type { ZnodeState } from './znodes.js';
 
-/** Escapes also `.` and `..`, which ZooKeeper forbids as names. `decodeURIComponent` decodes every name. */
+/** Returns a text as a part of a znode's name. Also escapes `.` and `..`, which ZooKeeper forbids as names. */
 export function encodeKey(key: string): string {
   return /^\.{1,2}$/u.test(key) ? key.replaceAll('.', '%2E') : encodeURIComponent(key);
 }
@@ -39,6 +39,7 @@ export function parseClaimOfName(name: string): Claim {
   return parseClaim(parseOwnerOfName(name) ?? '');
 }
 
+/** Returns a znode's data. Only a znode of mode `simple` needs the owner in it: its name contains no owner. */
 export function encodeData(metadata: HolderMetadata, owner?: string): Buffer {
   if (owner === undefined) return Buffer.from(packMetadata(metadata));
   const { host, pid, label } = metadata;

@@ -3,7 +3,7 @@ import type { ZooKeeperConnection } from './transport/connection.js';
 import type { ZnodeEvent } from './transport/single-connection-client.js';
 
 /**
- * Watch of one znode, or of its children. Calls its listener once: for the next change, or for the end of the
+ * Watch of one znode, or of the children of one. Calls the listener once: for the next change, or for the end of the
  * connection.
  */
 export class ZnodeWatch {
@@ -14,7 +14,7 @@ export class ZnodeWatch {
     return this.#connection === connection;
   }
 
-  /** Replaces the last watch. Returns `null`, and watches nothing, if the znode does not exist. */
+  /** Replaces the watch that was set before. Returns `null`, and watches nothing, if the znode does not exist. */
   async readAndWatch(connection: ZooKeeperConnection, path: string, onEvent: (event: ZnodeEvent) => void) {
     const removeListener = this.#addListener(connection, path, onEvent);
     let state: ZnodeState | null = null;

@@ -29,8 +29,8 @@ export async function createZnode(
 }
 
 /**
- * Creates a znode unless it exists, and its missing parents as persistent znodes. The server deletes a container when
- * the container has become empty.
+ * Creates a znode unless it exists. Also creates missing parents, as persistent znodes. The server deletes a container
+ * by itself when the last child is gone.
  */
 export async function createWithParents(
   connection: ZooKeeperConnection,
@@ -38,9 +38,9 @@ export async function createWithParents(
   acl: readonly AclEntry[],
   flags: typeof CONTAINER | typeof PERSISTENT,
 ): Promise<void> {
-  const name = flags === CONTAINER ? 'createContainer' : 'createPersistent';
+  const operation = flags === CONTAINER ? 'createContainer' : 'createPersistent';
   try {
-    await connection.send(name, { path, acl, flags, data: Buffer.alloc(0) }, `create ${path}`);
+    await connection.send(operation, { path, acl, flags, data: Buffer.alloc(0) }, `create ${path}`);
   } catch (error) {
     if (isRefusal(error, NODE_EXISTS)) return;
     if (!isRefusal(error, NO_NODE) || getParentPath(path) === '/') throw error;

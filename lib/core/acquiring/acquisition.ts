@@ -15,7 +15,8 @@ import { Deadline } from '../time/deadline.js';
 import { haveSameRequest, maxTurnsOf, slotOf } from '../turns/slot.js';
 import { KeyHeld } from './key-held.js';
 
-export interface AcquisitionParts {
+/** Objects and settings that all acquisitions of one service share. */
+export interface AcquisitionDependencies {
   readonly service: ServiceContext;
   readonly turns: HoldTurns;
   readonly holds: Holds;
@@ -45,9 +46,9 @@ export class Acquisition implements AcquireRequest {
   constructor(
     readonly key: string,
     readonly options: ResolvedOptions,
-    private readonly parts: AcquisitionParts,
+    private readonly dependencies: AcquisitionDependencies,
   ) {
-    const { backend, clock, metadata } = parts.service;
+    const { backend, clock, metadata } = dependencies.service;
     const { ttlMs, waitMs, signal } = options;
     this.#startedAt = clock.now();
     this.slot = slotOf(key, options);
@@ -60,11 +61,11 @@ export class Acquisition implements AcquireRequest {
 
   /**
    * Passes the turn and the queue entry to the next caller, so that callers keep their order. Returns `false` if no
-   * caller waits, or if the next one wants another request.
+   * caller waits, or if the next caller would send a different request.
    */
   handOffQueueEntry(): boolean {
     const { slot, options, owner } = this;
-    const { turns } = this.parts;
+    const { turns } = this.dependencies;
     if (!this.#hasPassedTurn && haveSameRequest(turns.getNextWaiterOptions(slot), options)) {
       this.#holderBeforePass = this.#knownHolder;
       turns.passTurn(slot, { owner });
@@ -74,24 +75,24 @@ export class Acquisition implements AcquireRequest {
   }
 
   onBlocked(obstacle: Holder | Error | undefined): void {
-    this.parts.turns.recordObstacle(this.slot, obstacle);
+    this.dependencies.turns.recordObstacle(this.slot, obstacle);
   }
 
   run(): Promise<Hold | KeyHeld> {
     const { key, slot, options } = this;
-    const { turns, holds, orderWatch } = this.parts;
+    const { turns, holds, orderWatch } = this.dependencies;
     const joinedHold = options.mode === 'shared' ? holds.joinShared(slot, options) : undefined;
     if (joinedHold) return Promise.resolve(this.#notifyAcquired(joinedHold, 'join'));
     const endWait = options.waitMs > 0 ? orderWatch?.beginWait(key, holds) : undefined;
     const acquisition = runOutsideLocks(() =>
-      turns.tryTakeTurn(slot, maxTurnsOf(options)) ? this.#requestHold(this.#newOwner()) : this.#waitForTurn(),
+      turns.tryTakeTurn(slot, maxTurnsOf(options)) ? this.#requestHold(this.#createOwnerName()) : this.#waitForTurn(),
     );
     return endWait ? acquisition.finally(endWait) : acquisition;
   }
 
   async #waitForTurn(): Promise<Hold | KeyHeld> {
     const { key, slot, options, deadline } = this;
-    const { turns, maxWaiters, service } = this.parts;
+    const { turns, maxWaiters, service } = this.dependencies;
     if (options.waitMs === 0) return this.#endWithoutTurn();
     const waitersHere = turns.countWaiters(slot);
     if (waitersHere >= maxWaiters) {
@@ -101,16 +102,17 @@ export class Acquisition implements AcquireRequest {
     service.observers.notify('waiting', () => ({ key, waitersHere: waitersHere + 1 }));
     const handover = await turns.waitForTurn(slot, options, deadline);
     if (handover === 'timed-out') return this.#endWithoutTurn();
-    return handover ? this.#takeOverFrom(handover) : this.#requestHold(this.#newOwner());
+    return handover ? this.#takeOverFrom(handover) : this.#requestHold(this.#createOwnerName());
   }
 
   /**
-   * @throws the backend's last failure, if there was one. A request that is merely unanswered so far is a failure for
-   * callers that waited, and no failure for one that does not wait
+   * Returns the result for a caller that got no turn within its `waitMs`.
+   * @throws the backend's last failure, if there was one. For a caller with `waitMs: 0`, another caller's unanswered
+   * request is no failure
    */
   #endWithoutTurn(): KeyHeld {
     const { key, slot, options } = this;
-    const { holds, turns, service } = this.parts;
+    const { holds, turns, service } = this.dependencies;
     const obstacle = holds.getById(slot) ? undefined : turns.getObstacle(slot);
     const isFailure = obstacle instanceof Error && !(options.waitMs === 0 && obstacle instanceof NoAnswerYetError);
     if (isFailure) throw service.observers.notifyFailure(key, 'acquire', obstacle);
@@ -118,18 +120,18 @@ export class Acquisition implements AcquireRequest {
   }
 
   get #knownHolder(): Holder | undefined {
-    const { holds, turns, service } = this.parts;
+    const { holds, turns, service } = this.dependencies;
     if (holds.getById(this.slot)) return service.metadata;
     const obstacle = turns.getObstacle(this.slot);
     return obstacle instanceof Error ? undefined : obstacle;
   }
 
-  #newOwner(): string {
+  #createOwnerName(): string {
     return createOwner() + ownerSuffixOf(this.options);
   }
 
   #takeOverFrom(handover: Hold | InheritedQueueEntry): Promise<Hold | KeyHeld> | Hold {
-    const { holds, service } = this.parts;
+    const { holds, service } = this.dependencies;
     try {
       if ('owner' in handover) {
         this.inheritsQueueEntry = true;
@@ -137,36 +139,35 @@ export class Acquisition implements AcquireRequest {
       }
       if (handover.isShared) return this.#deliverUnlessCancelled(handover, 'join');
       const hold = holds.beginHandedOffHold(handover, this.options);
-      return hold ? this.#deliverUnlessCancelled(hold, 'hand-off') : this.#requestHold(this.#newOwner());
+      return hold ? this.#deliverUnlessCancelled(hold, 'hand-off') : this.#requestHold(this.#createOwnerName());
     } finally {
-      // Ends the count of the handover: `pendingWork` is the `pendingHandovers` of `Turns`. A request of this caller is
-      // counted separately by now.
+      // `Turns` counted the handover as pending work. A request that began above is counted separately.
       service.pendingWork.end();
     }
   }
 
   #requestHold(owner: string): Promise<Hold | KeyHeld> {
-    const { turns, service } = this.parts;
+    const { turns, service } = this.dependencies;
     this.owner = owner;
     this.shouldYield = turns.consumeYieldMark(this.slot);
     service.pendingWork.begin();
     return this.#requestLease().then(
-      (lease) => this.#onLease(lease),
+      (lease) => this.#onLeaseOrRefusal(lease),
       (error: unknown) => this.#onFailure(error),
     );
   }
 
   #requestLease(): Promise<Lease | null> {
-    const { backend, stopSignal } = this.parts.service;
+    const { backend, stopSignal } = this.dependencies.service;
     const abortedSignal = [stopSignal, this.signal].find((signal) => signal?.aborted);
     if (!abortedSignal) return backend.acquire(this.key, this);
     if (this.inheritsQueueEntry && !this.handOffQueueEntry()) backend.leaveQueue(this.key, this);
     return Promise.reject(abortedSignal.reason);
   }
 
-  #onLease(lease: Lease | null): Hold | KeyHeld | Promise<never> {
+  #onLeaseOrRefusal(lease: Lease | null): Hold | KeyHeld | Promise<never> {
     const { key, slot, options } = this;
-    const { turns, holds, service } = this.parts;
+    const { turns, holds, service } = this.dependencies;
     service.pendingWork.end();
     if (lease) turns.recordObstacle(slot, undefined);
     if (lease) return this.#deliverUnlessCancelled(holds.beginHold(key, options, lease), 'backend');
@@ -177,7 +178,7 @@ export class Acquisition implements AcquireRequest {
 
   #onFailure(error: unknown): never {
     const { key, slot, deadline, signal } = this;
-    const { turns, service } = this.parts;
+    const { turns, service } = this.dependencies;
     service.pendingWork.end();
     const isCancelled = (signal?.aborted === true && error === signal.reason) || isLockError(error, 'LOCK_SHUTDOWN');
     const failure: unknown = isCancelled ? error : service.observers.notifyFailure(key, 'acquire', error);
@@ -187,14 +188,14 @@ export class Acquisition implements AcquireRequest {
 
   #deliverUnlessCancelled(hold: Hold, from: 'backend' | 'hand-off' | 'join'): Hold | Promise<never> {
     const { signal } = this;
-    const { stopSignal } = this.parts.service;
+    const { stopSignal } = this.dependencies.service;
     if (signal?.aborted === true) return this.#releaseAndReject(hold, signal.reason);
     if (stopSignal.aborted) return this.#releaseAndReject(hold, stopSignal.reason);
     return this.#notifyAcquired(hold, from);
   }
 
   #notifyAcquired(hold: Hold, from: 'backend' | 'hand-off' | 'join'): Hold {
-    const { clock, observers } = this.parts.service;
+    const { clock, observers } = this.dependencies.service;
     observers.notify('acquired', () => ({
       key: this.key,
       fencingToken: hold.fencingToken,
@@ -206,7 +207,7 @@ export class Acquisition implements AcquireRequest {
   }
 
   async #releaseAndReject(hold: Hold, reason: unknown): Promise<never> {
-    await this.parts.holds.releaseUndelivered(hold);
+    await this.dependencies.holds.releaseUndelivered(hold);
     throw reason;
   }
 }

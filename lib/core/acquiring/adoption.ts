@@ -8,7 +8,7 @@ import type { AcquireOptions, AdoptOptions, ResolvedOptions } from '../options/l
 import { getUntrustedMs } from '../options/option-resolver.js';
 import { Deadline } from '../time/deadline.js';
 import { slotOf } from '../turns/slot.js';
-import type { AcquisitionParts } from './acquisition.js';
+import type { AcquisitionDependencies } from './acquisition.js';
 
 /** Returns `options` with the claim of the former holder in place of any claim of their own. */
 export function withClaimOf({ owner }: SignedLock, options: AdoptOptions): AcquireOptions {
@@ -25,7 +25,7 @@ export function withClaimOf({ owner }: SignedLock, options: AdoptOptions): Acqui
 export async function adoptLease(
   ticket: SignedLock,
   options: ResolvedOptions,
-  { service, turns, holds }: AcquisitionParts,
+  { service, turns, holds }: AcquisitionDependencies,
 ): Promise<Hold> {
   const { backend, clock, metadata, observers, pendingWork, stopSignal } = service;
   const { key } = ticket;

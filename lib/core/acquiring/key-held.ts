@@ -4,7 +4,7 @@ import type { Holder } from '../contract/holder.js';
 export class KeyHeld {
   constructor(
     readonly holder?: Holder,
-    /** Message of the caller's error, where "is held" would not explain enough. */
+    /** Message for the caller's error. Absent: the usual message, which says that the key is held. */
     readonly message?: string,
   ) {}
 }

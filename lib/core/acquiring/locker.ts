@@ -11,14 +11,14 @@ import { beginKeepAlive, endKeepAlive, withKeepAlive } from '../kit/keep-alive.j
 import type { AcquireOptions, AdoptOptions, ResolvedOptions, TryAcquireOptions } from '../options/lock-options.js';
 import type { OptionResolver } from '../options/option-resolver.js';
 import { adoptLease, withClaimOf } from './adoption.js';
-import { Acquisition, type AcquisitionParts } from './acquisition.js';
+import { Acquisition, type AcquisitionDependencies } from './acquisition.js';
 import { KeyHeld } from './key-held.js';
 import { runTraced, type TraceableCall } from './run-traced.js';
 
 /** Acquires single keys for `LockService`. Callers pass keys without the namespace. */
 export class Locker {
   constructor(
-    private readonly parts: AcquisitionParts,
+    private readonly dependencies: AcquisitionDependencies,
     private readonly optionResolver: OptionResolver,
     private readonly serviceEnd: ServiceEnd,
     private readonly keyPrefix: string,
@@ -33,10 +33,10 @@ export class Locker {
   }
 
   async tryAcquire(key: string, options?: TryAcquireOptions): Promise<LockHandle | null> {
-    const resolved = { ...this.optionResolver.resolveForCall(options), waitMs: 0 };
+    const resolvedOptions = { ...this.optionResolver.resolveForCall(options), waitMs: 0 };
     beginKeepAlive();
     try {
-      const result = await this.#acquireHold(key, resolved);
+      const result = await this.#acquireHold(key, resolvedOptions);
       return result instanceof KeyHeld ? null : this.#createHandle(key, result);
     } finally {
       endKeepAlive();
@@ -44,21 +44,21 @@ export class Locker {
   }
 
   async adopt(ticketText: string, options: AdoptOptions = {}): Promise<LockHandle> {
-    const { backend } = this.parts.service;
+    const { backend } = this.dependencies.service;
     const ticket = readTicket(ticketText, backend.name, this.keyPrefix);
     if (this.serviceEnd.isCallerRefused) throw new LockShutdownError(ticket.key);
-    const resolved = this.#resolveAndLimitWait(withClaimOf(ticket, options));
-    resolved.signal?.throwIfAborted();
-    const run = (): Promise<Hold> => runOutsideLocks(() => adoptLease(ticket, resolved, this.parts));
-    const adoption = { key: ticket.key, options: resolved, run };
+    const resolvedOptions = this.#resolveAndLimitWait(withClaimOf(ticket, options));
+    resolvedOptions.signal?.throwIfAborted();
+    const run = (): Promise<Hold> => runOutsideLocks(() => adoptLease(ticket, resolvedOptions, this.dependencies));
+    const adoption = { key: ticket.key, options: resolvedOptions, run };
     const hold = await withKeepAlive(() => this.#runTraced(adoption));
     return this.#createHandle(ticket.key.slice(this.keyPrefix.length), hold);
   }
 
   async withLock<T>(key: string, work: (lock: LockHandle) => Promise<T> | T, options?: AcquireOptions): Promise<T> {
-    const resolved = this.#resolveAndLimitWait(options);
-    const lock = await this.#acquireOrThrow(key, resolved);
-    return await runUnderLock(lock, () => work(lock), resolved);
+    const resolvedOptions = this.#resolveAndLimitWait(options);
+    const lock = await this.#acquireOrThrow(key, resolvedOptions);
+    return await runUnderLock(lock, () => work(lock), resolvedOptions);
   }
 
   async tryWithLock<T>(
@@ -79,7 +79,7 @@ export class Locker {
       const { waitMs } = options;
       const { holder, message } = result;
       const fullKey = this.keyPrefix + key;
-      this.parts.service.observers.notify('timedOut', () => ({ key: fullKey, waitMs, holder }));
+      this.dependencies.service.observers.notify('timedOut', () => ({ key: fullKey, waitMs, holder }));
       throw new LockTimeoutError(fullKey, { waitMs, holder, message });
     } finally {
       endKeepAlive();
@@ -87,12 +87,12 @@ export class Locker {
   }
 
   #createHandle(key: string, hold: Hold): LockHandle {
-    return new LockHandle(key, hold, this.parts.holds.release);
+    return new LockHandle(key, hold, this.dependencies.holds.release);
   }
 
   #resolveAndLimitWait(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    const [resolved, maxWaitMs] = [this.optionResolver.resolveForCall(options), this.serviceEnd.maxWaitMs];
-    return resolved.waitMs > maxWaitMs ? { ...resolved, waitMs: maxWaitMs } : resolved;
+    const [resolvedOptions, maxWaitMs] = [this.optionResolver.resolveForCall(options), this.serviceEnd.maxWaitMs];
+    return resolvedOptions.waitMs > maxWaitMs ? { ...resolvedOptions, waitMs: maxWaitMs } : resolvedOptions;
   }
 
   #acquireHold(key: string, options: ResolvedOptions): Promise<Hold | KeyHeld> | Hold | KeyHeld {
@@ -102,16 +102,17 @@ export class Locker {
     const reenteredHold = this.#tryReenter(fullKey, options);
     if (reenteredHold) return reenteredHold;
     if (this.serviceEnd.isCallerRefused) throw new LockShutdownError(fullKey);
-    return this.#runTraced(new Acquisition(fullKey, options, this.parts));
+    return this.#runTraced(new Acquisition(fullKey, options, this.dependencies));
   }
 
   #runTraced<Result extends Hold | KeyHeld>(call: TraceableCall<Result>): Promise<Result> {
-    const { observers, backend } = this.parts.service;
+    const { observers, backend } = this.dependencies.service;
     return observers.tracers.length === 0 ? call.run() : runTraced(call, observers.tracers, backend.name);
   }
 
   /**
-   * Returns `undefined` without a hold of `key`, and `KeyHeld` if a caller that does not wait cannot re-enter.
+   * Returns `undefined` if the call tree has no hold of `key`. Returns `KeyHeld` if it has one that it cannot re-enter,
+   * and the caller does not wait.
    * @throws LockLostError; LockDeadlockError when the caller would wait for itself
    */
   #tryReenter(key: string, options: ResolvedOptions): Hold | KeyHeld | undefined {
@@ -119,7 +120,7 @@ export class Locker {
     if (!hold) return undefined;
     if (!hold.isHeld) throw hold.createLossError();
     const { claim: heldClaim } = hold;
-    const { observers, metadata } = this.parts.service;
+    const { observers, metadata } = this.dependencies.service;
     const wantedClaim = claimOfOptions(options);
     const isReentrant = options.reentrant && hold.options.reentrant;
     if (isReentrant && covers(heldClaim, wantedClaim)) {
@@ -145,7 +146,7 @@ export class Locker {
       const { hold, handle } = entry;
       // A shared hold goes on for other call trees after this one has left.
       const hasLeft = hold.hasEnded || (hold.isShared && handle.state === 'released');
-      if (hold.listener.service === this.parts.service && hold.key === key && !hasLeft) return hold;
+      if (hold.listener.service === this.dependencies.service && hold.key === key && !hasLeft) return hold;
     }
     return undefined;
   }

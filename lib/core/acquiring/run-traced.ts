@@ -9,7 +9,7 @@ export interface TraceableCall<Result> {
   run(): Promise<Result>;
 }
 
-/** Runs an acquisition in the caller's async context, as `LockTracer` promises. */
+/** Runs an acquisition, and tells the tracers its start and its result, in the caller's async context. */
 export async function runTraced<Result extends Hold | KeyHeld>(
   acquisition: TraceableCall<Result>,
   tracers: readonly LockTracer[],

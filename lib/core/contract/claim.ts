@@ -31,7 +31,7 @@ export function claimOfOptions({ mode, limit, permits = 1 }: ClaimOptions): Clai
   return mode === 'shared' ? SHARED : EXCLUSIVE;
 }
 
-const SUFFIX_PATTERN = /~(?:s|(?<permits>[1-9]\d{0,4})-(?<limit>[1-9]\d{0,4}))$/u;
+const CLAIM_SUFFIX_PATTERN = /~(?:s|(?<permits>[1-9]\d{0,4})-(?<limit>[1-9]\d{0,4}))$/u;
 
 /** Returns the end of an owner's name, which encodes the claim, so that stores need no field for it. */
 export function ownerSuffixOf({ mode, limit, permits = 1 }: ClaimOptions): string {
@@ -41,7 +41,7 @@ export function ownerSuffixOf({ mode, limit, permits = 1 }: ClaimOptions): strin
 
 /** Returns the claim that an owner's name encodes. A name without a suffix stands for an exclusive claim. */
 export function parseClaim(owner: string): Claim {
-  const match = SUFFIX_PATTERN.exec(owner);
+  const match = CLAIM_SUFFIX_PATTERN.exec(owner);
   if (!match) return EXCLUSIVE;
   const { permits, limit } = match.groups ?? {};
   return permits === undefined ? SHARED : { permits: Number(permits), limit: Number(limit) };
@@ -49,7 +49,7 @@ export function parseClaim(owner: string): Claim {
 
 /** Returns whether the claim of `owner` is exclusive. */
 export function isExclusive(owner: string): boolean {
-  return !SUFFIX_PATTERN.test(owner);
+  return !CLAIM_SUFFIX_PATTERN.test(owner);
 }
 
 /** Returns whether `claim` holds the key when the claims `before` are ahead of it in line. */

@@ -1,12 +1,12 @@
-/** Returns the message of an error. A failed connection to `localhost` has none, but an error for each address. */
+/** Returns the message of an error. A failed connection to `localhost` has an empty one, and an error per address. */
 export function errorText(error: unknown): string {
   const { message, errors }: { message?: unknown; errors?: unknown } = Object(error);
   if (message === '' && Array.isArray(errors)) return errors.map(errorText).join('; ');
-  return typeof message === 'string' ? message : textOf(error);
+  return typeof message === 'string' ? message : stringifySafely(error);
 }
 
-/** Returns the text of any value. `String` alone throws for an object without a prototype. */
-export function textOf(value: unknown): string {
+/** Returns any value as text, also an object without a prototype, for which `String` throws. */
+export function stringifySafely(value: unknown): string {
   try {
     return String(value);
   } catch {

@@ -18,7 +18,7 @@ export abstract class LockError extends Error {
     super(message, options);
   }
 
-  /** Returns the fields for `JSON.stringify`, which refuses bigints: tokens are texts there. */
+  /** Returns the fields for `JSON.stringify`. Bigints become texts, because `JSON.stringify` refuses them. */
   toJSON(): object {
     const entries = Object.entries(this).map(([name, value]) => [name, typeof value === 'bigint' ? `${value}` : value]);
     return { message: this.message, ...Object.fromEntries(entries) };
@@ -65,7 +65,7 @@ export class LockLostError extends LockError {
 
   constructor(
     key: string,
-    /** Reason of the loss. For the last three see `LockHandle.assertHeld`, `LockService.adopt`, `Leadership.resign`. */
+    /** See `LockHandle.assertHeld` (`released`), `LockService.adopt` (`transferred`), `Leadership` (`resigned`). */
     readonly reason: LossReason | 'released' | 'transferred' | 'resigned',
   ) {
     super(`${quote(key)} ${LOSS_MESSAGES[reason]}`, key);

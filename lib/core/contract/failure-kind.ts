@@ -26,7 +26,7 @@ export function withFailureKind<Failure extends Error>(
   return Object.assign(error, { failureKind });
 }
 
-/** Returns the kind of an error that a store has thrown, or of its cause. */
+/** Returns the kind of an error that a store has thrown. An error without a kind has the kind of its `cause`. */
 export function failureKindOf(error: unknown): FailureKind {
   if (isLockError(error, 'LOCK_CONFIGURATION')) return 'value';
   const { failureKind, cause }: { readonly failureKind?: unknown; readonly cause?: unknown } = Object(error);

@@ -1,7 +1,7 @@
 import { callListener } from './call-listener.js';
 import type { BackendHealth } from './health.js';
 
-/** Listeners for the changes of a health. */
+/** Listeners to changes of a backend's health. */
 export class HealthListeners {
   readonly #listeners = new Set<(health: BackendHealth) => void>();
 

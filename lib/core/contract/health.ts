@@ -11,9 +11,9 @@ export interface BackendHealth {
 export interface HealthSource {
   readonly current: BackendHealth;
   /**
-   * Calls `listener` on every change of the status, or of a node's, until the returned function is called. On
-   * `down` the service reports its renewed holds as in jeopardy. On `up` it renews all holds at once, so that a lease lost
-   * in a restart is noticed within a round trip.
+   * Calls `listener` on every change of the status, or of a node's status, until the returned function is called. On
+   * `down` the service reports its locks as in jeopardy, and on `up` it renews them at once. A lease that was lost in a
+   * restart is then noticed within a round trip. Locks with `watchdog: false` take no part in this.
    */
   onChange(listener: (health: BackendHealth) => void): () => void;
 }

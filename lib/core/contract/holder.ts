@@ -37,17 +37,17 @@ export function packMetadata(metadata: HolderMetadata): string {
  * Returns the text of `packMetadata` with the present time by this process' clock, for a server that stores no time.
  */
 export function packHolder(metadata: HolderMetadata): string {
-  return `${packMetadata(metadata).slice(0, -1)},"since":"${presentTimeText()}"}`;
+  return `${packMetadata(metadata).slice(0, -1)},"since":"${getPresentTimeText()}"}`;
 }
 
-let lastTime = NaN;
-let lastTimeText = '';
+let cachedTime = NaN;
+let cachedTimeText = '';
 
-/** Caches the text of the present millisecond, because many locks need it and formatting takes a microsecond. */
-function presentTimeText(): string {
+/** Returns the present time as text, and caches the text, because many locks need it in the same millisecond. */
+function getPresentTimeText(): string {
   const time = Date.now();
-  if (time !== lastTime) [lastTime, lastTimeText] = [time, new Date(time).toISOString()];
-  return lastTimeText;
+  if (time !== cachedTime) [cachedTime, cachedTimeText] = [time, new Date(time).toISOString()];
+  return cachedTimeText;
 }
 
 /** Reads a text of `packMetadata` or `packHolder`; `undefined` for any other text. @param since time from the server */

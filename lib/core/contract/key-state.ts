@@ -12,7 +12,7 @@ export interface KeyWaiter extends Partial<Holder> {
 export interface KeyHolder extends KeyWaiter {
   /**
    * Fencing token. A store returns the token of the lease. `LockService.look` returns the token of the lease's first
-   * caller, to which each hand-off adds one. Absent where the server does not store it.
+   * caller. After hand-offs the present caller has a greater one. Absent where the server does not store it.
    */
   readonly fencingToken?: bigint;
   /** Milliseconds until the lease ends. Absent where it ends with a session or a connection. */

@@ -83,8 +83,8 @@ export interface LeaseStore {
    */
   adopt?(key: string, transferred: TransferredLease, adopted: AdoptedLease, caller?: Caller): Promise<LeaseAttempt>;
   /**
-   * Keeps the key of `owner` for `ttlMs`, even if this process ends, for `adopt` in any process. Resolves to whether
-   * `owner` had the key. This process then uses the owner for a release at most.
+   * Keeps the key of `owner` for `ttlMs`, even if this process ends, so that any process can call `adopt`. Resolves to
+   * whether `owner` had the key. Afterwards this process sends no request of `owner`, except a release.
    * @default `renew`
    */
   passOn?(key: string, owner: string, ttlMs: number): Promise<boolean>;
@@ -110,7 +110,8 @@ export interface LeaseStore {
   keys?(prefix: string): AsyncIterable<readonly string[]>;
   /**
    * Calls `wake` when `key` may have become free for `owner`, until the returned function is called. A wake-up is only
-   * a hint: a lost one costs latency, never safety. A store with a queue lets watched owners queue in `tryAcquire`.
+   * a hint: a lost one costs latency, never safety. In a store with a queue, `tryAcquire` adds watched owners to the
+   * queue.
    */
   watch?(key: string, owner: string, wake: () => void): () => void;
   /**
@@ -152,6 +153,7 @@ export interface TransferredLease {
   readonly fencingToken: bigint;
 }
 
+/** Lease that the adopting process asks for. */
 export interface AdoptedLease {
   readonly owner: string;
   readonly ttlMs: number;

@@ -93,7 +93,7 @@ export interface LockEvents {
 /** Event with its name as `type`. */
 export type LockEvent = { [Name in keyof LockEvents]: { readonly type: Name } & LockEvents[Name] }[keyof LockEvents];
 
-/** Methods of an observer. Each bears the name of its event. */
+/** Methods of an observer, one for each event. */
 export type LockEventMethods = { [Name in keyof LockEvents]?: (event: LockEvents[Name]) => void };
 
 /**

@@ -35,7 +35,7 @@ export interface LockTracer {
    * each has a `hold` object of its own, the same in `enter`, `run` and `leave`.
    */
   readonly enter?: (hold: TracedHold) => void;
-  /** Calls `work` once, in a context of its choice, and returns its result. Must not throw. */
+  /** Calls `work` once, in an async context that the tracer chooses, and returns its result. Must not throw. */
   readonly run?: <T>(hold: TracedHold, work: () => T) => T;
   /** Called when the caller has released the lock, lost or not, in any context. */
   readonly leave?: (hold: TracedHold) => void;

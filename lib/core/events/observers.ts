@@ -58,11 +58,11 @@ export class Observers {
     return error;
   }
 
-  /** Calls `describe` only if there is a listener. */
-  notify<Name extends keyof LockEvents>(name: Name, describe: () => LockEvents[Name]): void {
+  /** Calls `createEvent` only if there is a listener. */
+  notify<Name extends keyof LockEvents>(name: Name, createEvent: () => LockEvents[Name]): void {
     const channel = EVENT_CHANNELS[name];
     if (this.#observers.size === 0 && !channel.hasSubscribers) return;
-    const event = describe();
+    const event = createEvent();
     for (const observer of this.#observers)
       callListener(`a lock observer threw in ${name}`, () => observer[name]?.(event));
     if (channel.hasSubscribers) channel.publish({ backend: this.backendName, ...event });

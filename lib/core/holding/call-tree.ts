@@ -2,11 +2,12 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { sharedState } from '../kit/shared-state.js';
 import type { Hold } from './hold.js';
 
-/** Part of a `LockHandle` that the call tree reads. Re-entries share a hold, and each has its own handle. */
+/** Part of a `LockHandle` that the call tree reads. Each re-entry of a hold has its own handle. */
 interface Handle {
   readonly state: string;
 }
 
+/** Lock that the call tree is inside of, linked with the lock around it. */
 interface TreeEntry {
   readonly hold: Hold;
   readonly handle: Handle;
@@ -21,9 +22,9 @@ export function runInsideLock<T>(hold: Hold, handle: Handle, work: () => T): T {
 }
 
 /**
- * Returns the entry around a new entry of `hold`. Skips and unlinks entries of ended holds, and skips the innermost
- * entries of `hold` that are released. A task that starts itself again inside its lock would otherwise keep all its
- * former locks in memory.
+ * Returns the outer entry for a new entry of `hold`. Removes entries of ended holds, and skips released innermost
+ * entries of `hold`. A task that starts itself again inside its lock would otherwise keep all its former locks in
+ * memory.
  */
 function findOuterEntry(hold: Hold): TreeEntry | undefined {
   let outer = entryStorage.getStore();

@@ -4,12 +4,12 @@ import { runOutsideLocks } from './call-tree.js';
 import type { Hold } from './hold.js';
 import type { ServiceContext } from './service-context.js';
 
-/** Reports changes to observers and holds, until the returned function is called. */
+/** Reports changes of the backend's health to observers and holds, until the returned function is called. */
 export function followHealth({ backend, observers }: ServiceContext, holds: Iterable<Hold>): (() => void) | undefined {
   let lastStatus: BackendHealth['status'] | undefined;
   const handleChange = (health: BackendHealth): void => {
-    // A connection may drop and return without a change of the status. Holds are told of that as well, but observers
-    // only where the backend reports nodes.
+    // The status may be the same as before, for example after a brief loss of a connection. Holds react all the same.
+    // Observers are called only for a new status, or if the health lists nodes.
     if (health.status !== lastStatus || health.nodes) observers.notify('healthChanged', () => health);
     lastStatus = health.status;
     putInJeopardyOrRenew(holds, health);

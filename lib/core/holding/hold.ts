@@ -124,7 +124,7 @@ export class Hold implements WatchdogListener {
     return signLock('lock1', { backend: backend.name, key, fencingToken, owner: this.watchdog.lease.owner });
   }
 
-  get observedState(): HoldState {
+  get eventFields(): HoldState {
     const { key, fencingToken, acquiredAt, watchdog, listener } = this;
     const leftMs = this.isHeld ? watchdog.leftMs : 0;
     return {
@@ -142,7 +142,7 @@ export class Hold implements WatchdogListener {
     return this.#isUnused ? 0 : Math.max(0, acquiredAt + options.minHoldMs - listener.service.clock.now());
   }
 
-  /** Ends the effect of `minHoldMs`, because no work began. Does nothing inside a re-entry: the outer caller works. */
+  /** Ends the effect of `minHoldMs`, because no work began. Does nothing in a re-entry: the outer work has begun. */
   markUnused(): void {
     this.#isUnused = this.#entryCount === 1;
   }
@@ -174,7 +174,7 @@ export class Hold implements WatchdogListener {
     if (this.#entryCount === 1) await this.watchdog.lease.complete?.();
   }
 
-  /** Returns true if the last caller left a lock that is not lost: the lease then has to be released. */
+  /** Ends one caller's use. Returns true if no caller is left and the lease is not lost: it must then be released. */
   leave(): boolean {
     this.#entryCount -= 1;
     if (this.#entryCount > 0 || this.#recordedLossReason !== undefined) return false;

@@ -34,7 +34,7 @@ export class Holds {
   readonly #joinableHolds: JoinableHolds;
   readonly #releases: LeaseReleases;
   readonly #timerWheel: TimerWheel;
-  readonly #byId = new Map<string, Hold>();
+  readonly #holdsById = new Map<string, Hold>();
   /** Holds that a shutdown ended while their work goes on. The next caller waits until that work ends. */
   readonly #abandonedHolds = new Set<Hold>();
   readonly #leaseWatch: LeaseWatch | undefined;
@@ -52,19 +52,19 @@ export class Holds {
     this.#leaseWatch = watchLeases(service, this);
     this.#listener = {
       service,
-      onJeopardy: (hold, cause) => observers.notify('jeopardy', () => ({ ...hold.observedState, cause })),
-      onSafe: (hold) => observers.notify('safe', () => hold.observedState),
+      onJeopardy: (hold, cause) => observers.notify('jeopardy', () => ({ ...hold.eventFields, cause })),
+      onSafe: (hold) => observers.notify('safe', () => hold.eventFields),
       onLost: (hold, reason) => this.#onLost(hold, reason),
       onTransfer: (hold, withinMs) => this.#transfer(hold, withinMs),
     };
   }
 
   [Symbol.iterator](): Iterator<Hold> {
-    return this.#byId.values();
+    return this.#holdsById.values();
   }
 
   getById(id: string): Hold | undefined {
-    return this.#byId.get(id);
+    return this.#holdsById.get(id);
   }
 
   beginHold(key: string, options: ResolvedOptions, lease: Lease): Hold {
@@ -76,7 +76,7 @@ export class Holds {
     return this.#register(hold);
   }
 
-  /** Begins a hold on the turn of `takeExtraTurn`. The adopted lease is never handed off in this process. */
+  /** Begins a hold with an adopted lease, which is never handed off. The caller has called `Turns.takeExtraTurn`. */
   beginAdoptedHold(key: string, options: ResolvedOptions, lease: Lease, handOffCount: number): Hold {
     const watchdog = this.#createWatchdog(key, options, lease);
     return this.#register(new Hold(key, options, this.#listener, watchdog, handOffCount, true));
@@ -91,7 +91,7 @@ export class Holds {
   }
 
   joinShared(slot: string, options: ResolvedOptions): Hold | undefined {
-    return this.#joinableHolds.tryJoinSlot(slot, options);
+    return this.#joinableHolds.tryJoinHoldOfSlot(slot, options);
   }
 
   /** Hands the lease to the next caller, or releases it, once all callers of the hold have left. Never rejects. */
@@ -102,7 +102,7 @@ export class Holds {
     return this.#handOffOrRelease(hold);
   };
 
-  /** Has a caller leave a hold that it never got, without a `released` event. Never rejects. */
+  /** Like `release`, for a caller that was cancelled before it got the lock. Sends no `released` event. */
   releaseUndelivered(hold: Hold): Promise<void> {
     if (!hold.leave()) return RESOLVED_PROMISE;
     this.#unregister(hold);
@@ -161,7 +161,7 @@ export class Holds {
   }
 
   #register(hold: Hold): Hold {
-    this.#byId.set(hold.id, hold);
+    this.#holdsById.set(hold.id, hold);
     if (this.#maxAgeMs !== Infinity) {
       this.service.clock.schedule(this.#maxAgeMs, () => this.#abandonIfPresent(hold), { background: true });
     }
@@ -181,12 +181,12 @@ export class Holds {
 
   #unregister(hold: Hold): void {
     // After the unnoticed loss of an adopted hold, as in a blocked event loop, another hold may have the same id.
-    if (this.#byId.get(hold.id) === hold) this.#byId.delete(hold.id);
+    if (this.#holdsById.get(hold.id) === hold) this.#holdsById.delete(hold.id);
     if (hold.isShared) this.#joinableHolds.remove(hold);
   }
 
   #handOffOrRelease(hold: Hold, keepClosedMs = hold.closedAfterReleaseMs): Promise<void> {
-    if (!this.#canHandOffToNext(hold)) return runOutsideLocks(() => this.#release(hold, keepClosedMs));
+    if (!this.#canHandOffToNext(hold)) return runOutsideLocks(() => this.#releaseOrKeepClosed(hold, keepClosedMs));
     this.turns.passTurn(hold.slot, hold);
     return RESOLVED_PROMISE;
   }
@@ -211,7 +211,7 @@ export class Holds {
     return false;
   }
 
-  #release(hold: Hold, keepClosedMs = hold.closedAfterReleaseMs): Promise<void> {
+  #releaseOrKeepClosed(hold: Hold, keepClosedMs = hold.closedAfterReleaseMs): Promise<void> {
     const endTurn = (): void => this.#endTurn(hold);
     if (keepClosedMs > 0) return this.#releases.keepClosed(hold, keepClosedMs, endTurn);
     const { store } = this.service.backend;
@@ -225,7 +225,7 @@ export class Holds {
   }
 
   #abandonIfPresent(hold: Hold): void {
-    if (this.#byId.get(hold.id) !== hold) return;
+    if (this.#holdsById.get(hold.id) !== hold) return;
     this.#abandonedHolds.add(hold);
     hold.onLost('shutdown');
   }
@@ -233,13 +233,13 @@ export class Holds {
   #endAbandoned(hold: Hold): Promise<void> {
     this.#abandonedHolds.delete(hold);
     this.#unregister(hold);
-    return runOutsideLocks(() => this.#release(hold));
+    return runOutsideLocks(() => this.#releaseOrKeepClosed(hold));
   }
 
   #onLost(hold: Hold, reason: LossReason): void {
     const isAbandoned = this.#abandonedHolds.has(hold);
     if (!isAbandoned) this.#unregister(hold);
-    this.service.observers.notify('lost', () => ({ ...hold.observedState, reason }));
+    this.service.observers.notify('lost', () => ({ ...hold.eventFields, reason }));
     if (isAbandoned) return void hold.watchdog.stop();
     const { closedAfterReleaseMs, options } = hold;
     if (closedAfterReleaseMs > 0)

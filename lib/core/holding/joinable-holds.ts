@@ -6,7 +6,7 @@ import type { Hold } from './hold.js';
 
 /**
  * Shared holds that callers of this process may join without a request to the server. The limits of hand-offs also
- * limit joins, so that later callers queue behind a waiting writer.
+ * limit joins, so that a waiting exclusive caller gets the key, too.
  */
 export class JoinableHolds {
   readonly #holdsBySlot = new Map<string, Hold>();
@@ -21,7 +21,7 @@ export class JoinableHolds {
     if (this.#holdsBySlot.get(hold.slot) === hold) this.#holdsBySlot.delete(hold.slot);
   }
 
-  tryJoinSlot(slot: string, options: ResolvedOptions): Hold | undefined {
+  tryJoinHoldOfSlot(slot: string, options: ResolvedOptions): Hold | undefined {
     const hold = this.#holdsBySlot.get(slot);
     return hold && this.tryJoin(hold, options) ? hold : undefined;
   }

@@ -7,7 +7,7 @@ import type { ServiceContext } from './service-context.js';
 
 const doNothing = (): void => undefined;
 
-/** Releases leases of ended holds. Only `keepForAdoption` rejects. Other methods report failures to observers only. */
+/** Releases the leases of ended holds. Methods report failures to observers. Only `keepForAdoption` also rejects. */
 export class LeaseReleases {
   readonly #wheel: TimerWheel;
 
@@ -22,8 +22,8 @@ export class LeaseReleases {
   release(hold: Hold, endTurn: () => void = doNothing, endsTurnOnSend = false): Promise<void> {
     this.#beginRequest();
     const unansweredRenewal = hold.watchdog.stop();
-    if (!unansweredRenewal) return this.#sendRequest(hold, 0, endTurn, endsTurnOnSend);
-    return unansweredRenewal.then(() => this.#sendRequest(hold, 0, endTurn, endsTurnOnSend));
+    if (!unansweredRenewal) return this.#releaseOrKeepClosed(hold, 0, endTurn, endsTurnOnSend);
+    return unansweredRenewal.then(() => this.#releaseOrKeepClosed(hold, 0, endTurn, endsTurnOnSend));
   }
 
   /**
@@ -36,7 +36,7 @@ export class LeaseReleases {
     const closedUntil = clock.now() + ms;
     hold.watchdog.lease.cancelAutoRelease();
     await hold.watchdog.stop();
-    await this.#sendRequest(hold, Math.max(1, closedUntil - clock.now()), endTurn, false);
+    await this.#releaseOrKeepClosed(hold, Math.max(1, closedUntil - clock.now()), endTurn, false);
     void this.#releaseAt(closedUntil, hold);
   }
 
@@ -88,8 +88,8 @@ export class LeaseReleases {
     endKeepAlive();
   }
 
-  /** @param keepClosedMs `0`: release the key. Otherwise keep it closed */
-  #sendRequest(
+  /** @param keepClosedMs time for which the key is kept closed. `0`: the key is released */
+  #releaseOrKeepClosed(
     { key, watchdog: { lease } }: Hold,
     keepClosedMs: number,
     endTurn: () => void,

@@ -12,8 +12,8 @@ interface ProcessIdentity {
   readonly privateKey: KeyObject;
 }
 
-/** 132 bits in base64url. */
-const NAME_LENGTH = 22;
+/** Number of base64url characters of a process name: 132 bits. */
+const PROCESS_NAME_LENGTH = 22;
 
 let identity: ProcessIdentity | undefined;
 let ownerCount = 0;
@@ -46,11 +46,11 @@ function getIdentity(): ProcessIdentity {
 }
 
 function createIdentity(): ProcessIdentity {
-  const pair = generateKeyPairSync('ed25519');
-  const { x: publicKey = '' } = pair.publicKey.export({ format: 'jwk' });
-  return { name: processNameOf(publicKey), publicKey, privateKey: pair.privateKey };
+  const keyPair = generateKeyPairSync('ed25519');
+  const { x: publicKey = '' } = keyPair.publicKey.export({ format: 'jwk' });
+  return { name: processNameOf(publicKey), publicKey, privateKey: keyPair.privateKey };
 }
 
 function processNameOf(publicKey: string): string {
-  return createHash('sha256').update(publicKey).digest('base64url').slice(0, NAME_LENGTH);
+  return createHash('sha256').update(publicKey).digest('base64url').slice(0, PROCESS_NAME_LENGTH);
 }

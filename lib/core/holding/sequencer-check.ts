@@ -5,13 +5,13 @@ import { readSequencer, type SequencerState } from './sequencer.js';
 export async function checkSequencer(
   text: string,
   expected: { readonly key?: string },
-  prefix: string,
+  keyPrefix: string,
   { backend, clock, observers, stopSignal }: ServiceContext,
 ): Promise<SequencerState> {
   const sequencer = readSequencer(text);
   const { key } = expected;
   // A `key` that is no text, such as `undefined` from a missing parameter, must not pass as "any key".
-  const isExpectedKey = typeof key === 'string' ? sequencer?.key === prefix + key : !('key' in expected);
+  const isExpectedKey = typeof key === 'string' ? sequencer?.key === keyPrefix + key : !('key' in expected);
   if (sequencer?.backend !== backend.name || !isExpectedKey || !backend.store.isHeldBy) return 'unknown';
   stopSignal.throwIfAborted();
   try {

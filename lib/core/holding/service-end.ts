@@ -16,7 +16,7 @@ interface LeadershipGroup {
   haveLock(key?: string): boolean;
 }
 
-interface EndingParts {
+interface ServiceEndDependencies {
   readonly service: ServiceContext;
   readonly turns: HoldTurns;
   readonly holds: Holds;
@@ -33,7 +33,7 @@ export class ServiceEnd {
   #resolveGraceEnd = (): void => undefined;
 
   constructor(
-    private readonly parts: EndingParts,
+    private readonly dependencies: ServiceEndDependencies,
     private readonly stopController: AbortController,
     private readonly graceMs = DEFAULT_GRACE_MS,
   ) {
@@ -53,25 +53,25 @@ export class ServiceEnd {
   }
 
   beginGraceTime(ms = this.graceMs): void {
-    const { clock } = this.parts.service;
+    const { clock } = this.dependencies.service;
     const graceStartedAt = clock.now();
     this.maxWaitMs = ms;
-    this.parts.holds.limitAgeOfNewHolds(ms);
-    void this.parts.leaderships.end();
-    // Later holds are spared: `limitAgeOfNewHolds` gives each of them as much time of its own.
+    this.dependencies.holds.limitAgeOfNewHolds(ms);
+    void this.dependencies.leaderships.end();
+    // Holds that begin later are not ended here: each may last for `ms`, by `limitAgeOfNewHolds`.
     const endGraceTime = (): void => {
       this.#isDraining = true;
       this.#rejectWaiters(new LockShutdownError());
-      this.parts.holds.abandonAll(graceStartedAt);
+      this.dependencies.holds.abandonAll(graceStartedAt);
       this.#resolveGraceEnd();
     };
     clock.schedule(ms, endGraceTime, { background: true });
   }
 
   async drain(graceMs = this.graceMs): Promise<boolean> {
-    const { turns, service } = this.parts;
+    const { turns, service } = this.dependencies;
     this.#isDraining = true;
-    void this.parts.leaderships.end();
+    void this.dependencies.leaderships.end();
     if (turns.isBusy && graceMs > 0) {
       await isFulfilledWithin(service.clock, graceMs, Promise.race([turns.waitUntilIdle(), this.#graceEndPromise]));
     }
@@ -93,19 +93,19 @@ export class ServiceEnd {
   }
 
   #rejectWaiters(reason: unknown): void {
-    this.parts.turns.rejectWaiters(reason);
-    this.parts.service.backend.rejectAll(reason);
+    this.dependencies.turns.rejectWaiters(reason);
+    this.dependencies.service.backend.rejectAll(reason);
   }
 
   async #abandonHoldsAndClose(withinMs: number): Promise<void> {
     this.stop();
-    const { backend, clock, observers } = this.parts.service;
-    const leftMs = this.parts.holds.abandonAll();
+    const { backend, clock, observers } = this.dependencies.service;
+    const leftMs = this.dependencies.holds.abandonAll();
     if (leftMs === 0) return this.#endHoldsAndClose(withinMs);
-    this.parts.stopFollowingHealth?.();
-    this.parts.holds.endLeaseWatch();
+    this.dependencies.stopFollowingHealth?.();
+    this.dependencies.holds.endLeaseWatch();
     // The backend is closed after the work, because the end of a session would free the keys that the work needs.
-    isFulfilledWithin(clock, leftMs, this.parts.turns.waitUntilIdle())
+    isFulfilledWithin(clock, leftMs, this.dependencies.turns.waitUntilIdle())
       .then(() => backend.close())
       .catch(() => undefined);
     observers.endStreams();
@@ -113,18 +113,18 @@ export class ServiceEnd {
 
   async #endHoldsAndClose(withinMs = DEFAULT_CLOSE_MS): Promise<void> {
     this.stop();
-    const { backend, clock, observers } = this.parts.service;
-    const leadershipsEnd = this.parts.leaderships.end();
+    const { backend, clock, observers } = this.dependencies.service;
+    const leadershipsEnd = this.dependencies.leaderships.end();
     await isFulfilledWithin(
       clock,
       withinMs,
-      this.parts.holds.endAll((key) => this.parts.leaderships.haveLock(key)),
+      this.dependencies.holds.endAll((key) => this.dependencies.leaderships.haveLock(key)),
     );
     await leadershipsEnd;
     // A leader whose work goes on after its grace time keeps its key.
-    if (this.parts.leaderships.haveLock()) return this.#abandonHoldsAndClose(withinMs);
-    this.parts.stopFollowingHealth?.();
-    this.parts.holds.endLeaseWatch();
+    if (this.dependencies.leaderships.haveLock()) return this.#abandonHoldsAndClose(withinMs);
+    this.dependencies.stopFollowingHealth?.();
+    this.dependencies.holds.endLeaseWatch();
     await isFulfilledWithin(clock, withinMs, backend.close());
     observers.endStreams();
   }

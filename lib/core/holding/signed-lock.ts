@@ -1,7 +1,7 @@
 import { assertKey } from '../contract/key.js';
 import { isSignedBy, type Signature, signText } from './process-identity.js';
 
-/** Acquisition of a key that a signed text names for other processes. The acquiring process has signed the text. */
+/** Acquisition of a key, as a signed text describes it to other processes. The process that acquired the key signs. */
 export interface SignedLock {
   /** Name of the backend. */
   readonly backend: string;
@@ -15,39 +15,39 @@ export interface SignedLock {
  * Start of a signed text: `lock1` for a sequencer, `ticket1` for a ticket. The start is signed as well, so that no text
  * can pass for one of another kind.
  */
-export type SignedKind = 'lock1' | 'ticket1';
+export type SignedTextKind = 'lock1' | 'ticket1';
 
 /** 34,000 characters hold the longest key with each of its characters escaped. */
-const TEXT_PATTERN = /^(?<kind>\w+)\.(?<fields>[\w-]{1,34000})$/u;
+const SIGNED_TEXT_PATTERN = /^(?<kind>\w+)\.(?<fields>[\w-]{1,34000})$/u;
 const NAME_PATTERN = /^[\w:.@/ ~-]{1,100}$/u;
 const TOKEN_PATTERN = /^[1-9]\d{0,18}$/u;
 const PUBLIC_KEY_PATTERN = /^[\w-]{43}$/u;
 const SIGNATURE_PATTERN = /^[\w-]{86}$/u;
 
-export function signLock(kind: SignedKind, lock: SignedLock): string {
-  return formatSigned(kind, lock, signText(signedTextOf(kind, lock)));
+export function signLock(kind: SignedTextKind, lock: SignedLock): string {
+  return formatSignedText(kind, lock, signText(createTextToSign(kind, lock)));
 }
 
 /** Reads a text from an untrusted sender. Returns `undefined` for a text that `signLock` did not write. */
-export function readSignedLock(kind: SignedKind, text: unknown): SignedLock | undefined {
-  const groups = typeof text === 'string' ? TEXT_PATTERN.exec(text)?.groups : undefined;
+export function readSignedLock(kind: SignedTextKind, text: unknown): SignedLock | undefined {
+  const groups = typeof text === 'string' ? SIGNED_TEXT_PATTERN.exec(text)?.groups : undefined;
   if (groups?.['kind'] !== kind) return undefined;
   try {
     const { lock, signature } = parseFields(JSON.parse(Buffer.from(groups['fields'] ?? '', 'base64url').toString()));
-    // Only the one text that `formatSigned` writes is accepted, not one with other spaces.
-    const isCanonical = formatSigned(kind, lock, signature) === text;
-    return isCanonical && isSignedBy(lock.owner, signedTextOf(kind, lock), signature) ? lock : undefined;
+    // Only the one text that `formatSignedText` writes is accepted, not one with other spaces.
+    const isCanonical = formatSignedText(kind, lock, signature) === text;
+    return isCanonical && isSignedBy(lock.owner, createTextToSign(kind, lock), signature) ? lock : undefined;
   } catch {
     return undefined;
   }
 }
 
-function formatSigned(kind: SignedKind, lock: SignedLock, { publicKey, signature }: Signature): string {
+function formatSignedText(kind: SignedTextKind, lock: SignedLock, { publicKey, signature }: Signature): string {
   const fields = JSON.stringify([...fieldsOf(lock), publicKey, signature]);
   return `${kind}.${Buffer.from(fields).toString('base64url')}`;
 }
 
-function signedTextOf(kind: SignedKind, lock: SignedLock): string {
+function createTextToSign(kind: SignedTextKind, lock: SignedLock): string {
   return JSON.stringify([kind, ...fieldsOf(lock)]);
 }
 

@@ -9,8 +9,8 @@ interface HoldsById extends Iterable<Hold> {
 }
 
 /**
- * Limits renewals after reports of the store that proved no loss. A server that forgets watched keys for lack of space
- * would otherwise cause endless renewals.
+ * Maximum number of renewals per second after reports of the store that a reading did not confirm. A server that
+ * forgets watched keys for lack of space would otherwise cause endless renewals.
  */
 const MAX_RENEWALS_PER_SECOND = 20;
 

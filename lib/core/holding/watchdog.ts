@@ -6,8 +6,8 @@ import { WheelTimer, type TimerWheel } from '../time/timer-wheel.js';
 import type { Clock, Timer } from '../time/timers.js';
 
 /**
- * `onLost` is called at most once, and never after `Watchdog.stop`. A lease in jeopardy is still trusted, but a renewal
- * has failed or is late.
+ * Listener to the state of a lease. In jeopardy the lease is still trusted, but a renewal has failed or is late.
+ * `onLost` is called at most once, and never after `Watchdog.stop`.
  */
 export interface WatchdogListener {
   onJeopardy(cause?: unknown): void;
@@ -15,7 +15,7 @@ export interface WatchdogListener {
   onLost(reason: LossReason): void;
 }
 
-/** Delay of the first renewal where it makes the store watch the lease. Most locks end before, and save the request. */
+/** Delay of the first renewal if the store watches a lease only after it. Most locks end sooner and need no renewal. */
 const FIRST_RENEWAL_MS = 15;
 const MIN_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
@@ -145,7 +145,7 @@ export class Watchdog {
   #onFailure(error: unknown): void {
     this.#finishRenewal();
     this.putInJeopardy(error);
-    this.#retrySoon();
+    this.#scheduleRetry();
   }
 
   /** Returns the time when the renewal was sent. */
@@ -164,7 +164,7 @@ export class Watchdog {
     if (this.shouldRenew) this.#timer.setAtOrBefore(this.#trustedFrom + this.#trustedMs / 3, this.#trustedMs / 24);
   }
 
-  #retrySoon(): void {
+  #scheduleRetry(): void {
     if (this.#state === 'over') return;
     const delayMs = Math.min(Math.max(this.#trustedMs / 20, MIN_RETRY_MS), MAX_RETRY_MS);
     this.#timer.setAtOrAfter(this.clock.now() + delayMs, delayMs / 3);

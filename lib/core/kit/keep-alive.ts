@@ -18,7 +18,7 @@ export function beginKeepAlive(): void {
   else keepAliveTimer = runDetached(() => setInterval(() => undefined, MAX_DELAY_MS));
 }
 
-/** Ends one `beginKeepAlive`. After the end of the last one the process may exit, even if it holds locks. */
+/** Undoes one call of `beginKeepAlive`. Once all calls are undone the process may exit, even if it holds locks. */
 export function endKeepAlive(): void {
   keepAliveCount -= 1;
   if (keepAliveCount === 0) keepAliveTimer?.unref();

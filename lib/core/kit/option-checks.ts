@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { LockConfigurationError } from '../contract/errors.js';
 
-// Options may come from JavaScript or from the environment, so that their types are checked, too.
+// The types of options are checked at run time, too: options may come from JavaScript or from the environment.
 
 /** @throws LockConfigurationError that begins with the name of the option */
 export function refuseOption(option: string, problem: string): never {
@@ -51,6 +51,6 @@ export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-function describeRange(kind: string, min: number, max: number): string {
-  return max === Infinity ? `${kind} from ${min} up, or Infinity` : `${kind} from ${min} to ${max}`;
+function describeRange(numberType: string, min: number, max: number): string {
+  return max === Infinity ? `${numberType} from ${min} up, or Infinity` : `${numberType} from ${min} to ${max}`;
 }

@@ -9,7 +9,7 @@ const MAX_RETRY_MS = 1_000;
  * random, so that not all processes contact a restarted server at once, and do not keep the process alive.
  */
 export async function retryUntilAnswered(attempt: () => Promise<boolean>, isWanted: () => boolean): Promise<void> {
-  for (let delay = FIRST_RETRY_MS; isWanted() && !(await attempt()); delay = Math.min(delay * 2, MAX_RETRY_MS)) {
-    await pause(systemClock, delay / 2 + randomInt(delay), { background: true });
+  for (let delayMs = FIRST_RETRY_MS; isWanted() && !(await attempt()); delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
+    await pause(systemClock, delayMs / 2 + randomInt(delayMs), { background: true });
   }
 }

@@ -3,9 +3,9 @@ import { Deadline } from '../time/deadline.js';
 
 /** Options of a wait for a semaphore. */
 export interface SemaphoreWait {
-  /** Returns the deadline. It is called again at that time, because the deadline may have become later. */
+  /** Returns the deadline. Called again when the deadline passes, because it may have become later. */
   readonly deadline?: () => Deadline;
-  /** Whether the caller gets in before all callers that are not in a hurry. */
+  /** Whether the caller gets in before all callers without this option. */
   readonly inHurry?: boolean;
   /** Signal that ends the wait. It must not be aborted yet. */
   readonly signal?: AbortSignal;

@@ -8,20 +8,20 @@ export interface SessionEntry<Session> {
 /** Queue entries of one process by owner, and the callbacks that wake waiting owners, for stores with sessions. */
 export class SessionEntries<Session, Entry extends SessionEntry<Session>> {
   readonly #entries = new Map<string, Entry>();
-  readonly #wakeUps = new Map<string, () => void>();
+  readonly #wakeCallbacks = new Map<string, () => void>();
 
   /** Registers the callback that wakes a waiting owner. Returns a function that removes it and unwatches the entry. */
   watch(owner: string, wake: () => void): () => void {
-    this.#wakeUps.set(owner, wake);
+    this.#wakeCallbacks.set(owner, wake);
     return () => {
-      this.#wakeUps.delete(owner);
+      this.#wakeCallbacks.delete(owner);
       this.#entries.get(owner)?.unwatch();
     };
   }
 
   /** Returns the callback that wakes an owner, or `undefined` for an owner that does not wait. */
   getWakeCallback(owner: string): (() => void) | undefined {
-    return this.#wakeUps.get(owner);
+    return this.#wakeCallbacks.get(owner);
   }
 
   get(owner: string): Entry | undefined {

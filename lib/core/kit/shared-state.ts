@@ -1,6 +1,6 @@
 /**
  * Returns the state that all copies of this package in the process share under `name`. The first call creates it.
- * A process has several copies if it loads both module formats, or installations of several packages of a workspace.
+ * A process has several copies if it loads both module formats, or if packages of a workspace installed their own.
  */
 export function sharedState<State extends object>(name: string, make: () => State): State {
   const key = Symbol.for(`nestjs-distributed-lock/${name}`);

@@ -2,7 +2,7 @@ import type { ResolvedOptions } from '../options/lock-options.js';
 import { assertNumber, assertOptions } from '../kit/option-checks.js';
 import type { LockHandle } from '../holding/lock-handle.js';
 
-/** Work of a leader. It should return soon after `term.signal` aborts. The term's fencing token is its epoch. */
+/** Work of a leader. It should return soon after `term.signal` aborts. Each term has a greater fencing token. */
 export type LeaderWork = (term: LockHandle) => unknown;
 
 /** Options of a leadership. */
@@ -20,9 +20,9 @@ export interface LeadOptions {
   signal?: AbortSignal;
 }
 
-const LEAD_OPTIONS = ['ttlMs', 'lockDelayMs', 'graceMs', 'signal'];
+const LEAD_OPTION_NAMES = ['ttlMs', 'lockDelayMs', 'graceMs', 'signal'];
 
-/** Options of a leader's lock, which override the service's defaults. */
+/** Fixed options of every leader's lock, whatever the defaults of its service are. */
 export const LEADER_LOCK_OPTIONS: Partial<ResolvedOptions> = {
   waitMs: Infinity,
   watchdog: true,
@@ -34,6 +34,6 @@ export const LEADER_LOCK_OPTIONS: Partial<ResolvedOptions> = {
 
 /** @throws LockConfigurationError */
 export function assertLeadOptions(options: LeadOptions): void {
-  assertOptions(options, LEAD_OPTIONS, 'lead');
+  assertOptions(options, LEAD_OPTION_NAMES, 'lead');
   if (options.graceMs !== undefined) assertNumber('graceMs', options.graceMs, 0, Infinity);
 }

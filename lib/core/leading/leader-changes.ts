@@ -25,7 +25,7 @@ export class LeaderChanges {
     this.noteChange();
   }
 
-  /** Returns a stream that ends with `signal` or its reader, even while it waits for a change. */
+  /** Returns a stream that ends when `signal` aborts or its reader leaves, even during a wait for a change. */
   createStream(signal?: AbortSignal): AsyncIterableIterator<Holder | undefined> {
     const readerController = new AbortController();
     const reader = this.#readChanges(signal ? [readerController.signal, signal] : [readerController.signal]);
@@ -43,17 +43,17 @@ export class LeaderChanges {
 
   async *#readChanges(signals: readonly AbortSignal[]): AsyncGenerator<Holder | undefined, void, void> {
     let lastYielded: { readonly holder: Holder | undefined } | undefined;
-    let knownUntil = -Infinity;
+    let leaderKnownUntil = -Infinity;
     const hasEnded = (): boolean => this.#hasEnded || signals.some(({ aborted }) => aborted);
     while (!hasEnded()) {
       const version = this.#version;
       let holder = lastYielded?.holder;
       try {
         holder = await this.readLeader();
-        knownUntil = this.clock.now() + this.ttlMs;
+        leaderKnownUntil = this.clock.now() + this.ttlMs;
       } catch {
         // The failure was reported to observers. After a TTL without an answer the last known leader may be gone.
-        if (this.clock.now() >= knownUntil) holder = undefined;
+        if (this.clock.now() >= leaderKnownUntil) holder = undefined;
       }
       if (hasEnded()) return;
       // A change during the reading may be newer than its result.

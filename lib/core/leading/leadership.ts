@@ -8,7 +8,7 @@ import type { ResolvedOptions } from '../options/lock-options.js';
 import { assertCanReadHolder, readHolder } from '../looking/readings.js';
 import { pause } from '../time/timers.js';
 import { isFulfilledWithin } from '../time/within.js';
-import { Acquisition, type AcquisitionParts } from '../acquiring/acquisition.js';
+import { Acquisition, type AcquisitionDependencies } from '../acquiring/acquisition.js';
 import { KeyHeld } from '../acquiring/key-held.js';
 import { LeaderChanges } from './leader-changes.js';
 import type { LeaderWork } from './lead-options.js';
@@ -40,12 +40,12 @@ export class Leadership implements AsyncDisposable {
   constructor(
     /** Key without the namespace. */
     readonly key: string,
-    private readonly parts: AcquisitionParts,
+    private readonly dependencies: AcquisitionDependencies,
     private readonly settings: LeadershipSettings,
   ) {
     const { options } = settings;
     this.#pauses = new TermPauses(options.ttlMs);
-    this.#changes = new LeaderChanges(parts.service.clock, options.ttlMs, () => this.#readLeader());
+    this.#changes = new LeaderChanges(dependencies.service.clock, options.ttlMs, () => this.#readLeader());
     this.endPromise = runOutsideLocks(() => this.#runCandidacy());
   }
 
@@ -73,7 +73,7 @@ export class Leadership implements AsyncDisposable {
    * @throws LockConfigurationError the backend cannot tell
    */
   changes({ signal }: { readonly signal?: AbortSignal } = {}): AsyncIterableIterator<Holder | undefined> {
-    assertCanReadHolder(this.parts.service, this.settings.fullKey);
+    assertCanReadHolder(this.dependencies.service, this.settings.fullKey);
     return this.#changes.createStream(signal);
   }
 
@@ -105,8 +105,8 @@ export class Leadership implements AsyncDisposable {
     this.#closeController.abort();
     const { graceMs } = this.settings;
     // Streams of changes end after the grace time, even if the work goes on.
-    this.#endedInTimePromise ??= isFulfilledWithin(this.parts.service.clock, graceMs, this.endPromise).finally(() =>
-      this.#changes.end(),
+    this.#endedInTimePromise ??= isFulfilledWithin(this.dependencies.service.clock, graceMs, this.endPromise).finally(
+      () => this.#changes.end(),
     );
     return this.#endTerm(reason, this.#endedInTimePromise).then((endedInTime) => endedInTime === true);
   }
@@ -116,7 +116,7 @@ export class Leadership implements AsyncDisposable {
     return this.#term?.isHeld === true;
   }
 
-  /** Waits for `termEndPromise`, unless the work itself calls this: the work would wait for itself. */
+  /** Aborts the work's signal. Waits for `termEndPromise`, unless the work calls this: it would wait for itself. */
   async #endTerm<T>(reason: 'resigned' | 'shutdown', termEndPromise: Promise<T>): Promise<T | undefined> {
     const term = this.#term;
     term?.end(reason);
@@ -124,7 +124,7 @@ export class Leadership implements AsyncDisposable {
   }
 
   async #runCandidacy(): Promise<void> {
-    const { clock } = this.parts.service;
+    const { clock } = this.dependencies.service;
     const { signal } = this.#closeController;
     while (!signal.aborted) {
       const pauseMs = await this.#runOneTerm();
@@ -151,17 +151,17 @@ export class Leadership implements AsyncDisposable {
   async #waitForElection(): Promise<Term> {
     const { fullKey, options } = this.settings;
     const acquireOptions = { ...options, signal: this.#closeController.signal };
-    const hold = await new Acquisition(fullKey, acquireOptions, this.parts).run();
+    const hold = await new Acquisition(fullKey, acquireOptions, this.dependencies).run();
     if (hold instanceof KeyHeld) {
       const { holder, message } = hold;
       throw new LockTimeoutError(this.settings.fullKey, { waitMs: options.waitMs, holder, message });
     }
-    return new Term(this.key, hold, this.parts.holds.release);
+    return new Term(this.key, hold, this.dependencies.holds.release);
   }
 
   async #serveTerm(term: Term): Promise<number> {
     const { fullKey: key } = this.settings;
-    const { clock, observers } = this.parts.service;
+    const { clock, observers } = this.dependencies.service;
     const { fencingToken } = term;
     const beganAt = clock.now();
     this.#term = term;
@@ -171,8 +171,8 @@ export class Leadership implements AsyncDisposable {
     this.#term = undefined;
     await term.release();
     const ledMs = clock.now() - beganAt;
-    // On a store without a queue this lets candidates of other processes ask first.
-    if (!this.#closeController.signal.aborted) this.parts.turns.markToYield(key);
+    // Lets candidates of other processes ask first, in a store without a queue.
+    if (!this.#closeController.signal.aborted) this.dependencies.turns.markToYield(key);
     this.#changes.noteChange();
     const errorProperty = error === undefined ? {} : { error };
     observers.notify('termEnded', () => ({ key, fencingToken, ledMs, reason, ...errorProperty }));
@@ -194,7 +194,7 @@ export class Leadership implements AsyncDisposable {
   }
 
   #readLeader(): Promise<Holder | undefined> | Holder {
-    const { service } = this.parts;
+    const { service } = this.dependencies;
     return this.isLeader ? service.metadata : readHolder(service, this.settings.fullKey);
   }
 }

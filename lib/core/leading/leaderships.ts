@@ -4,24 +4,26 @@ import { AbortListener } from '../time/abort-listener.js';
 import { refuseOption, shownOption } from '../kit/option-checks.js';
 import type { OptionResolver } from '../options/option-resolver.js';
 import { assertLeadOptions, type LeaderWork, type LeadOptions, LEADER_LOCK_OPTIONS } from './lead-options.js';
-import type { AcquisitionParts } from '../acquiring/acquisition.js';
+import type { AcquisitionDependencies } from '../acquiring/acquisition.js';
 import { Leadership } from './leadership.js';
 
 const DEFAULT_GRACE_MS = 5_000;
 
+/** Leaderships for which one service is a candidate, at most one for each key. */
 export class Leaderships {
   readonly #byFullKey = new Map<string, Leadership>();
   #isEnding = false;
 
   constructor(
-    private readonly parts: AcquisitionParts,
+    private readonly dependencies: AcquisitionDependencies,
     private readonly optionResolver: OptionResolver,
-    private readonly prefix: string,
+    private readonly keyPrefix: string,
   ) {}
 
   beginCandidacy(key: string, work: LeaderWork, leadOptions: LeadOptions = {}): Leadership {
     assertKey(key);
-    if (this.#isEnding || this.parts.service.stopSignal.aborted) throw new LockShutdownError(this.prefix + key);
+    if (this.#isEnding || this.dependencies.service.stopSignal.aborted)
+      throw new LockShutdownError(this.keyPrefix + key);
     if (typeof work !== 'function') refuseOption('work', `must be a function; it was ${shownOption(work)}`);
     assertLeadOptions(leadOptions);
     const { graceMs = DEFAULT_GRACE_MS, signal, ...acquireOptions } = leadOptions;
@@ -31,7 +33,7 @@ export class Leaderships {
       ...(signal ? { signal } : {}),
     });
     signal?.throwIfAborted();
-    const fullKey = this.prefix + key;
+    const fullKey = this.keyPrefix + key;
     if (this.#byFullKey.has(fullKey)) {
       throw new LockConfigurationError(
         `this service stands for ${quote(key)} already: one method or call leads under a key`,
@@ -39,7 +41,7 @@ export class Leaderships {
         key,
       );
     }
-    const leadership = new Leadership(key, this.parts, { fullKey, work, options, graceMs });
+    const leadership = new Leadership(key, this.dependencies, { fullKey, work, options, graceMs });
     this.#byFullKey.set(fullKey, leadership);
     const listener = signal && new AbortListener(signal, () => void leadership.close());
     void this.#unregisterAtEnd(fullKey, leadership, listener);
@@ -47,7 +49,7 @@ export class Leaderships {
   }
 
   get(key: string): Leadership | undefined {
-    return this.#byFullKey.get(this.prefix + key);
+    return this.#byFullKey.get(this.keyPrefix + key);
   }
 
   async #unregisterAtEnd(

@@ -7,10 +7,7 @@ const MAX_SPACING_MS = 1_000;
 /** Milliseconds for which a former leader pauses before it becomes a candidate again. */
 export class TermPauses {
   #failureCount = 0;
-  /**
-   * Minimum time between the beginnings of two terms. Work that returns at once then costs no more requests than
-   * renewals.
-   */
+  /** Minimum time between the beginnings of two terms, which limits the requests of work that returns at once. */
   readonly #spacingMs: number;
 
   constructor(ttlMs: number) {

@@ -18,7 +18,7 @@ class UnconfirmedRelease implements Linked<UnconfirmedRelease> {
 
   constructor(
     readonly ownedKey: OwnedKey,
-    /** Time from which no release is needed. `Infinity`: only the end of the session frees the key. */
+    /** Time at which the key is free even without a release. `Infinity`: the lease ends with its session only. */
     readonly leaseEndsAt: number,
   ) {}
 }
@@ -73,7 +73,7 @@ export class CleanUps {
     return hasSessions(this.store) ? Infinity : clock.now() + ttlMs;
   }
 
-  /** Returns whether no further attempt is needed: after a success, after the lease's end, or after giving up. */
+  /** Returns whether to stop the attempts: after a success, after the lease's end, or after giving up. */
   async #releaseOrGiveUp({ ownedKey: { key, owner, clock }, leaseEndsAt }: UnconfirmedRelease): Promise<boolean> {
     if (this.#hasGivenUp || clock.now() >= leaseEndsAt) return true;
     try {

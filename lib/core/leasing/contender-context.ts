@@ -21,7 +21,7 @@ export interface PollingOptions {
   random?: () => number;
 }
 
-/** Maximum of `pollMs` where it grows with the number of waiters of this process. A greater option is kept. */
+/** Maximum to which the number of waiters of this process raises `pollMs`. A greater option `pollMs` is kept. */
 const MAX_CROWDED_POLL_MS = 5_000;
 
 const systemRandom = (): number => randomInt(2 ** 32) / 2 ** 32;
@@ -49,7 +49,7 @@ export class ContenderContext {
     return Math.max(this.#minPollMs, Math.min(MAX_CROWDED_POLL_MS, pollMsForWaiterCount));
   }
 
-  /** Ignores requests that the store did not send because the caller had given up: the server did not fail. */
+  /** Notes a failure for the health, unless the store did not send the request because the caller had given up. */
   noteFailure(error: unknown, acquisition: PendingAcquisition): void {
     if (!(acquisition.hasContenderEnded && error instanceof NotSentError))
       this.observedHealth.noteFailure(error, 'acquire', acquisition);

@@ -33,6 +33,7 @@ export class Contender {
   #endWait: () => void = doNothing;
   #slowestRefusalMs: number | undefined;
   #failureStreak: { readonly since: number; readonly count: number; readonly error: unknown } | undefined;
+  /** The reason why the store could not ask its server yet, see `RefusedLease.obstacle`. */
   #obstacle: Error | undefined;
 
   constructor(
@@ -78,8 +79,8 @@ export class Contender {
     const { signal } = acquisition.request;
     acquisition.onWake = () => this.#endPause();
     if (signal?.aborted === true) this.cancel(signal.reason);
-    // If a request was sent before, a cancellation throws only in `#attempt`, which records the request that the
-    // clean-up has to wait for.
+    // If a request was sent before, a cancellation must not throw yet: `#attempt` first records this request for the
+    // clean-up.
     if (!acquisition.answer) {
       this.#throwIfCancelled();
       acquisition.watchForWakeUp(this.context.store);
@@ -204,8 +205,8 @@ export class Contender {
   }
 
   /**
-   * Resolves to `null` at the deadline if earlier refusals were as slow, and rejects at the deadline otherwise. Waits
-   * at least `SILENCE_MS`.
+   * Settles as `answer` does, or rejects at a cancellation. A waiting caller gives up at the deadline, but not before
+   * `SILENCE_MS`. The promise then resolves to `null` if earlier refusals were as slow, and rejects otherwise.
    */
   #awaitAnswer<T>(answer: Promise<T>): Promise<T | null> {
     const { requestedAt, clock, deadline, isSingleAttempt } = this.acquisition;

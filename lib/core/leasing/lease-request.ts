@@ -4,7 +4,7 @@ import type { TransferredLease } from '../contract/lease-store.js';
 
 export const NO_ANSWER_TEXT = 'no answer before the deadline';
 
-/** Reason why callers wait while the first request of one of them is unanswered for longer than a healthy store takes. */
+/** The reason why callers wait for another caller, whose request a healthy store would have answered by now. */
 export class NoAnswerYetError extends Error {
   constructor() {
     super(NO_ANSWER_TEXT);

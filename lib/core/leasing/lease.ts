@@ -26,6 +26,7 @@ export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'>
    * releases the lease; otherwise the lease releases itself.
    */
   onNotRenewed?: () => boolean;
+  /** Cancels the timer that calls `onNotRenewed`. */
   cancelAutoRelease(): void;
 }
 

@@ -49,7 +49,7 @@ export class LockBackend {
     this.#contenderContext = new ContenderContext(store, this.#cleanUps.add, this.#observedHealth, options);
   }
 
-  /** Shown in errors, events and metrics. */
+  /** Name of the store, for errors, events and metrics. */
   get name(): string {
     return this.store.name;
   }
@@ -90,7 +90,7 @@ export class LockBackend {
       const acquisition = new PendingAcquisition(key, request, resolve, reject);
       if (shouldYield) return resolve(new Contender(this.#contenderContext, acquisition).run());
       if (signal) acquisition.abortListener = new AbortListener(signal, () => this.#cancel(acquisition, signal.reason));
-      // An unsent acquisition is rejected without a clean-up, which an inherited queue entry would need.
+      // An acquisition with an inherited queue entry does not wait unsent: its rejection would leave the entry behind.
       if (this.#unansweredCount < MAX_UNANSWERED || inheritsQueueEntry) this.#send(acquisition);
       else this.#unsentAcquisitions.push(acquisition);
       if (!this.#checkTimer) this.#scheduleCheck(SILENCE_MS, acquisition.clock);
@@ -185,16 +185,16 @@ export class LockBackend {
 
   #rejectIfUnsentTooLong(acquisition: PendingAcquisition): void {
     const { key, isSingleAttempt, requestedAt, clock, deadline } = acquisition;
-    const waitsSince = Math.max(requestedAt, this.#lastAnswerAt);
+    const silentSince = Math.max(requestedAt, this.#lastAnswerAt);
     const hasWaitedTooLong = isSingleAttempt
-      ? clock.now() >= waitsSince + this.#contenderContext.patienceMs
+      ? clock.now() >= silentSince + this.#contenderContext.patienceMs
       : deadline.passed;
     if (!hasWaitedTooLong) return;
     const cause = new NotSentError('very many acquisitions of this process wait for an answer already');
     this.#reject(acquisition, new LockBackendError(key, { backend: this.name, operation: 'acquire', cause }));
   }
 
-  /** Sets a timer for the deadline, which takes less memory than a contender. */
+  /** Reports the missing answer. Until the deadline a timer is enough, which takes less memory than a contender. */
   #onOverdue(acquisition: PendingAcquisition): void {
     const { isSingleAttempt, clock, deadline, request } = acquisition;
     request.onBlocked?.(new NoAnswerYetError());

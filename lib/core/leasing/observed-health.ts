@@ -14,7 +14,7 @@ const MIN_FAILURES_TO_PROBE = 3;
 const MIN_FAILING_MS = 2_000;
 /** Number of outcomes after which a new count begins. Health considers the present count and the previous one. */
 const OUTCOMES_PER_COUNT = 50;
-const MIN_OUTCOMES_TO_MENTION = 20;
+const MIN_OUTCOMES_TO_MENTION_FAILURES = 20;
 const MAX_UNMENTIONED_FAILURE_SHARE = 0.1;
 const MAX_MENTION_AGE_MS = 60_000;
 const PROBE_KEY = 'nestjs-distributed-lock:probe';
@@ -24,19 +24,19 @@ const MAX_PAUSE_MS = 1_000;
 
 /**
  * Kinds of requests, the least demanding first. A server that refuses one kind may still carry out the kinds before it.
- * Without free memory it still renews, and without writes it still reads.
+ * A server without free memory still renews, and a read-only server still reads.
  */
 const REQUEST_KINDS_BY_DEMAND = ['read', 'renewOrRelease', 'acquire'] as const;
 
 export type StoreRequestKind = (typeof REQUEST_KINDS_BY_DEMAND)[number];
 
-/** Consecutive failures, until the server carries out a request that demands as much as they did. */
+/** Failures in a row, until the server carries out a request at least as demanding as `mostDemandingRequest`. */
 interface FailureStreak {
   readonly since: number;
   readonly firstKey: string;
   readonly clock: Clock;
   mostDemandingRequest: StoreRequestKind;
-  hasOtherKeys: boolean;
+  haveOtherKeysFailed: boolean;
   failureCount: number;
   /** Whether the latest request was answered by a server that is no longer the right one, such as a former master. */
   wasAnsweredElsewhere: boolean;
@@ -104,15 +104,15 @@ export class ObservedHealth implements HealthSource {
       firstKey: key,
       mostDemandingRequest: request,
       clock,
-      hasOtherKeys: false,
+      haveOtherKeysFailed: false,
       failureCount: 0,
       wasAnsweredElsewhere: false,
     });
     streak.failureCount += 1;
     streak.wasAnsweredElsewhere = failureKindOf(error) === 'elsewhere';
     streak.mostDemandingRequest = mostDemandingOf(request, streak.mostDemandingRequest);
-    streak.hasOtherKeys ||= key !== streak.firstKey;
-    const isServerSuspected = streak.hasOtherKeys || at - streak.since >= MIN_FAILING_MS;
+    streak.haveOtherKeysFailed ||= key !== streak.firstKey;
+    const isServerSuspected = streak.haveOtherKeysFailed || at - streak.since >= MIN_FAILING_MS;
     const isReportedDown = this.store.health?.current.status === 'down';
     if (streak.failureCount >= MIN_FAILURES_TO_PROBE && isServerSuspected && !isReportedDown && !this.#isProbing)
       void this.#probe(clock);
@@ -123,15 +123,16 @@ export class ObservedHealth implements HealthSource {
   }
 
   /**
-   * Reports `down` until a request succeeds, because a new connection alone does not refute recent failures. It may lead
-   * to the same former master. A cluster reports `down` and then `up` at once when one node fails.
+   * Keeps the status `down` until a request succeeds, because a new connection alone does not refute recent failures.
+   * The connection may lead to the same former master. A cluster reports `down` and then `up` at once when one node
+   * fails.
    */
   #onStoreDown(): void {
     const streak = this.#streak;
     const isStoreDown = this.store.health?.current.status === 'down';
     if (!streak || !isStoreDown) return;
-    const isFresh = streak.clock.now() - (this.#lastFailure?.at ?? 0) < MIN_FAILING_MS;
-    if (!this.#isProbing && !(streak.wasAnsweredElsewhere && isFresh)) return;
+    const isFailureRecent = streak.clock.now() - (this.#lastFailure?.at ?? 0) < MIN_FAILING_MS;
+    if (!this.#isProbing && !(streak.wasAnsweredElsewhere && isFailureRecent)) return;
     this.#isDown = true;
     if (!this.#isProbing) void this.#probe(streak.clock);
   }
@@ -166,7 +167,7 @@ export class ObservedHealth implements HealthSource {
     const failureCount = this.#failureCount + this.#previousFailureCount;
     const outcomeCount = this.#outcomeCount + (this.#hasPreviousCount ? OUTCOMES_PER_COUNT : 0);
     const isMentioned =
-      outcomeCount >= MIN_OUTCOMES_TO_MENTION &&
+      outcomeCount >= MIN_OUTCOMES_TO_MENTION_FAILURES &&
       failureCount > outcomeCount * MAX_UNMENTIONED_FAILURE_SHARE &&
       clock.now() - at <= MAX_MENTION_AGE_MS;
     return isMentioned ? `${failureCount} of the last ${outcomeCount} requests failed: ${text}` : undefined;
@@ -174,23 +175,23 @@ export class ObservedHealth implements HealthSource {
 
   async #probe(clock: Clock): Promise<void> {
     const { signal } = this.#closeController;
-    const firstStreak = this.#streak;
+    const probedStreak = this.#streak;
     this.#isProbing = true;
-    // The store may be about to fail all requests that wait for the connection that it has just reported as lost.
+    // A store that has just reported a lost connection may be about to fail all requests on that connection.
     await Promise.resolve();
     for (let pauseMs = FIRST_PAUSE_MS; this.#streak && !signal.aborted; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
       const probe = await this.#tryProbe(clock);
       if (probe === 'carried out') this.noteCarriedOut('acquire');
       if (!this.#streak || signal.aborted) break;
       if (probe === 'refused') this.#streak.mostDemandingRequest = 'acquire';
-      // The probe then cannot tell anything, and so few failures may concern their own keys.
+      // A probe whose own key is refused proves nothing, and a few failures may concern their own keys only.
       if (probe === 'own key refused' && this.#streak.failureCount < MIN_FAILURES_TO_PROBE) {
         this.#endStreak();
         break;
       }
       if (!this.#isDown) {
-        // Later failures need a probe of their own.
-        if (this.#streak !== firstStreak) break;
+        // A streak that began during this probe needs a probe of its own.
+        if (this.#streak !== probedStreak) break;
         this.#isDown = true;
         this.#listeners.notify(this.current);
       }
@@ -200,8 +201,8 @@ export class ObservedHealth implements HealthSource {
   }
 
   /**
-   * Writes, because a reading would not show whether the server can write. A server user without rights to the probe's
-   * key is refused, which says nothing about other keys.
+   * Takes and releases a key, because a reading would not show whether the server can write. `own key refused`: the
+   * error concerns the probe's key only, and says nothing about other keys.
    */
   async #tryProbe(clock: Clock): Promise<'carried out' | 'refused' | 'own key refused' | 'silent'> {
     const { store } = this;

@@ -28,7 +28,7 @@ interface LineLimits {
 
 const DEFAULT_LIMITS: LineLimits = { maxHolders: 1_000, maxWaiters: 500 };
 
-/** A longer description of a holder is left out, because the line is read and written as a whole. */
+/** Maximum length of a holder's description. The line has an empty text instead of a longer one. */
 const MAX_DESCRIPTION_BYTES = 200;
 
 /**
@@ -66,31 +66,31 @@ export class ClaimLeases<Version> {
     mayWait: boolean,
   ): Promise<LeaseAttempt> {
     if (isExclusive(owner)) this.#exclusiveOwners.add(owner);
-    const description = describe(metadata);
+    const description = packDescription(metadata);
     const attempt = await this.#changes.changeWithToken<LeaseAttempt>(
       key,
       ({ line, now, uncertaintyMs = 0, nextToken, lease }) => {
         if (lease && lease.owner !== owner) return { line, result: createLeaseRefusal(lease) };
         const isInLine = line.some((entry) => entry.owner === owner);
         const room = roomIn(line, this.limits);
-        const mayEnter = mayWait && (isInLine || room.forWaiter);
+        const mayEnter = mayWait && (isInLine || room.canAddWaiter);
         const claimResult = applyClaim(
           line,
           { owner, until: now + uncertaintyMs + ttlMs, description },
           mayEnter ? now + uncertaintyMs + WAITER_TTL_MS : undefined,
           nextToken,
         );
-        if (claimResult.granted && (isInLine || room.forHolder)) {
+        if (claimResult.granted && (isInLine || room.canAddHolder)) {
           const { token } = claimResult.granted;
           const result = { acquired: true, fencingToken: token } as const;
           return { line: claimResult.line, result, ...(token === nextToken ? { token } : {}) };
         }
-        const newLine =
-          claimResult.granted || isUpdateUnneeded(line, owner, now + uncertaintyMs) ? line : claimResult.line;
-        const refusal = createRefusal(newLine, owner, now);
+        const nextLine =
+          claimResult.granted || isWaiterFresh(line, owner, now + uncertaintyMs) ? line : claimResult.line;
+        const refusal = createRefusal(nextLine, owner, now);
         const retryAfterMs = Math.min(refusal.retryAfterMs ?? MAX_RETRY_MS, MAX_RETRY_MS);
-        // An owner without room polls the line all the same: it must not join another queue of the server.
-        return { line: newLine, result: { ...refusal, retryAfterMs, staysInLine: mayWait } };
+        // An owner that found no room must poll this line, too. It must not join another queue of the server.
+        return { line: nextLine, result: { ...refusal, retryAfterMs, staysInLine: mayWait } };
       },
     );
     if (!attempt.acquired && attempt.staysInLine !== true) this.#exclusiveOwners.delete(owner);
@@ -100,7 +100,7 @@ export class ClaimLeases<Version> {
   /** Adopts a lease of the line. Also adopts the plain lease of an exclusive owner, and moves it into the line. */
   async adopt(key: string, transferred: TransferredLease, adopted: AdoptedLease): Promise<LeaseAttempt> {
     const { owner, ttlMs, metadata } = adopted;
-    const description = describe(metadata);
+    const description = packDescription(metadata);
     if (isExclusive(owner)) this.#exclusiveOwners.add(owner);
     const isAdopted = await this.#changes.change(key, ({ line, now, uncertaintyMs = 0, lease, waiters = [] }) => {
       const newEntry = { owner, until: now + uncertaintyMs + ttlMs, description };
@@ -142,23 +142,23 @@ export class ClaimLeases<Version> {
   }
 }
 
-function describe(metadata: HolderMetadata): string {
+function packDescription(metadata: HolderMetadata): string {
   const description = packHolder(metadata);
   return Buffer.byteLength(description) > MAX_DESCRIPTION_BYTES ? '' : description;
 }
 
-/** Returns whether another holder or waiter may be added. A waiter may become a holder without room, too. */
-function roomIn(line: Line, { maxHolders, maxWaiters }: LineLimits): { forHolder: boolean; forWaiter: boolean } {
+/** Returns whether another holder or waiter may be added. A waiter becomes a holder even if no holder may be added. */
+function roomIn(line: Line, { maxHolders, maxWaiters }: LineLimits): { canAddHolder: boolean; canAddWaiter: boolean } {
   const holderCount = line.filter(({ token }) => token !== undefined).length;
   const isFull = line.length >= maxHolders + maxWaiters;
   return {
-    forHolder: !isFull && holderCount < maxHolders,
-    forWaiter: !isFull && line.length - holderCount < maxWaiters,
+    canAddHolder: !isFull && holderCount < maxHolders,
+    canAddWaiter: !isFull && line.length - holderCount < maxWaiters,
   };
 }
 
 /** Returns whether the waiter's entry lasts for half of `WAITER_TTL_MS` or longer, so that no write is needed. */
-function isUpdateUnneeded(line: Line, owner: string, now: number): boolean {
+function isWaiterFresh(line: Line, owner: string, now: number): boolean {
   return line.some((entry) => entry.owner === owner && entry.until > now + WAITER_TTL_MS / 2);
 }
 

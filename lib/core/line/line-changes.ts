@@ -20,15 +20,15 @@ export interface LineChange<Result> {
 
 type ComputeChange<Version, Result> = (reading: StoredLine<Version>) => LineChange<Result>;
 
-/** Change that a caller wants, and what the caller is told. */
+/** Change for which a caller waits. */
 interface PendingChange<Version> {
   readonly mayNeedToken: boolean;
-  /** Computes the change of the given line. Its `result` is a function that gives the caller the actual result. */
+  /** Computes the change. The `result` is a function that resolves the caller's promise with the actual result. */
   readonly compute: (reading: StoredLine<Version>) => LineChange<() => void>;
   readonly reject: (error: unknown) => void;
 }
 
-/** Changes of a key that wait for those that are under way. Renewals and releases are made before acquisitions. */
+/** Changes of a key that wait for the next swap. Renewals and releases are made before acquisitions. */
 class PendingChanges<Version> {
   readonly acquisitions: PendingChange<Version>[] = [];
   readonly otherChanges: PendingChange<Version>[] = [];
@@ -43,8 +43,8 @@ class PendingChanges<Version> {
 }
 
 /**
- * Changes lines of claims by compare-and-swap. Changes of one key that come while another one is under way are made
- * together. One by one, they would invalidate each other's readings, and most swaps would fail.
+ * Changes lines of claims by compare-and-swap. Changes of a key that arrive during a swap are made together afterwards,
+ * where possible. Separate swaps would invalidate each other's readings, and most of them would fail.
  */
 export class LineChanges<Version> {
   /** A key without an entry has no change under way. */

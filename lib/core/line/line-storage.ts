@@ -13,10 +13,7 @@ export interface StoredLine<Version> {
   readonly nextToken: bigint;
   /** Whether one change may give the tokens after `nextToken` as well. @default false */
   readonly allowsSeveralTokens?: boolean;
-  /**
-   * Lease of an exclusive owner that found the key free. The store keeps it as a plain lease, so that it is not in
-   * `line`.
-   */
+  /** Plain lease of an exclusive owner that found the key free. The lease is not in `line`. */
   readonly lease?: { readonly owner: string; readonly leftMs: number | null; readonly holder?: Holder };
   /** Claims that wait for `lease`, in a store that keeps these outside of `line`. */
   readonly waiters?: Line;

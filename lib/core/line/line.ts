@@ -63,8 +63,8 @@ export function withRenewal(line: Line, owner: string, until: number): Line | un
 }
 
 /**
- * Returns the line in which `newEntry` has the place and the token of a holder. Returns `undefined` if `owner` is no
- * holder. If the new owner is a holder by an earlier call, its lease is renewed.
+ * Returns the line in which `newEntry` takes the place and the token of `owner`, or `undefined` if `owner` is no
+ * holder. A repeated call renews the lease of the new owner.
  */
 export function withNewOwner(line: Line, owner: string, newEntry: LineEntry): Line | undefined {
   const renewedLine = withRenewal(line, newEntry.owner, newEntry.until);

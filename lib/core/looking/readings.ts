@@ -27,7 +27,7 @@ export async function readKeyState(service: ServiceContext, key: string): Promis
   };
 }
 
-/** Completes the fencing token of a lease with `HAND_OFF_BITS`, which are 0 for its first caller. */
+/** Adds the share, and appends the bits of hand-offs to the fencing token. They are 0 for a lease's first caller. */
 function withShareAndToken<Claimant extends KeyHolder | KeyWaiter>(claimant: Claimant): Claimant {
   const token = 'fencingToken' in claimant ? claimant.fencingToken : undefined;
   return {

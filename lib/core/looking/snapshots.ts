@@ -3,6 +3,7 @@ import type { LockSnapshot } from '../events/lock-observer.js';
 import type { Holds, HoldTurns } from '../holding/holds.js';
 import type { ServiceContext } from '../holding/service-context.js';
 
+/** Objects of a service from which `describeHolds` reads. */
 interface HoldingParts {
   readonly service: ServiceContext;
   readonly holds: Holds;

@@ -106,11 +106,11 @@ export class OptionResolver {
     this.defaults = this.#resolve(defaults, DEFAULTS);
   }
 
-  /** Checks the options of repeated calls once: later calls pass the result as their options. */
+  /** Returns options that are checked only once, if later calls pass this result as their options. */
   resolveForReuse(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    const resolved = Object.freeze({ ...this.resolveForCall(options) });
-    this.#reusableOptions.set(resolved, resolved);
-    return resolved;
+    const resolvedOptions = Object.freeze({ ...this.resolveForCall(options) });
+    this.#reusableOptions.set(resolvedOptions, resolvedOptions);
+    return resolvedOptions;
   }
 
   resolveForCall(options?: AcquireOptions): Readonly<ResolvedOptions> {
@@ -119,8 +119,8 @@ export class OptionResolver {
   }
 
   #resolve(options: AcquireOptions | undefined, defaults: Readonly<ResolvedOptions>): Readonly<ResolvedOptions> {
-    const resolved = resolveOptions(options, defaults);
-    assertLockIsSupported(resolved, this.store);
-    return resolved;
+    const resolvedOptions = resolveOptions(options, defaults);
+    assertLockIsSupported(resolvedOptions, this.store);
+    return resolvedOptions;
   }
 }

@@ -1,7 +1,7 @@
 import type { LockOrder } from '../events/lock-observer.js';
 
 const MAX_CLASSES = 1_000;
-/** Each order keeps a stack in memory. */
+/** Maximum number of known orders, because each keeps a call stack in memory. */
 const MAX_ORDERS = 10_000;
 
 const NUMERIC_COLLATOR = new Intl.Collator('en', { numeric: true });
@@ -19,7 +19,7 @@ export class ClassOrders {
 
   /**
    * Returns the circle that a new order closes, if any. Two opposite orders of keys of one class are a circle. Calls
-   * `getStack` for an order that is kept or returned only.
+   * `getStack` only if the order is kept or returned.
    */
   addAndFindCircle(order: Omit<LockOrder, 'stack'>, getStack: () => string): readonly LockOrder[] | undefined {
     const { heldClass, wantedClass } = order;
@@ -64,8 +64,8 @@ export class ClassOrders {
 }
 
 /**
- * Returns whether two orders of keys of one class both ascend or both descend. Keys are compared by text, as in
- * `withLocks`, or else by the numbers in them.
+ * Returns whether two orders of keys of one class both ascend or both descend. It is enough if they do so by text, as
+ * `withLocks` sorts keys, or by the numbers in the keys.
  */
 function haveSameDirection(one: Omit<LockOrder, 'stack'>, other: Omit<LockOrder, 'stack'>): boolean {
   return (

@@ -13,10 +13,10 @@ export class OrderWatch {
   readonly #classOf: (key: string) => string;
   #hasWarned = false;
 
-  /** @param prefix namespace of the keys, which is removed before `classOf` is called */
+  /** @param keyPrefix namespace of the keys, which is removed before `classOf` is called */
   constructor(
     classOf: true | ((key: string) => string),
-    private readonly prefix: string,
+    private readonly keyPrefix: string,
     private readonly observers: Observers,
   ) {
     this.#classOf = classOf === true ? replaceNumbers : classOf;
@@ -40,8 +40,8 @@ export class OrderWatch {
     const order = {
       held,
       wanted,
-      heldClass: this.#classOf(held.slice(this.prefix.length)),
-      wantedClass: this.#classOf(wanted.slice(this.prefix.length)),
+      heldClass: this.#classOf(held.slice(this.keyPrefix.length)),
+      wantedClass: this.#classOf(wanted.slice(this.keyPrefix.length)),
     };
     const orders = this.#orders.addAndFindCircle(order, getCallerStack);
     if (orders) this.observers.notify('orderSuspect', () => ({ key: wanted, orders }));

@@ -2,7 +2,7 @@ import type { LockWait } from '../contract/errors.js';
 import type { Hold } from '../holding/hold.js';
 import type { Holds } from '../holding/holds.js';
 
-/** Wait of a call tree for a key. The tree consists of the calls that one call has started, and holds `holds`. */
+/** Wait of a call tree, which has `holds`, for a key. A call tree consists of the calls that one call has started. */
 interface TreeWait extends LockWait {
   readonly holds: readonly Hold[];
 }

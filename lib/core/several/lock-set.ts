@@ -33,7 +33,7 @@ export class LockSet implements AsyncDisposable {
 
   /** Runs `work` so that calls inside it can re-enter these locks, see `LockHandle.run`. */
   run<T>(work: () => T): T {
-    const runInside = this.locks.reduceRight<() => T>((inner, lock) => () => lock.run(inner), work);
+    const runInside = this.locks.reduceRight<() => T>((innerWork, lock) => () => lock.run(innerWork), work);
     return runInside();
   }
 

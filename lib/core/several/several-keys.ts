@@ -19,9 +19,9 @@ export class SeveralKeys {
   ) {}
 
   async acquireAll(keys: readonly WantedKey[], options?: AcquireOptions): Promise<LockSet> {
-    const resolved = this.locker.resolve(options);
-    const resolvedKeys = resolveKeys(keys, resolved, (keyOptions) => this.locker.resolve(keyOptions));
-    const deadline = Deadline.after(resolved.waitMs, this.clock);
+    const resolvedOptions = this.locker.resolve(options);
+    const resolvedKeys = resolveKeys(keys, resolvedOptions, (keyOptions) => this.locker.resolve(keyOptions));
+    const deadline = Deadline.after(resolvedOptions.waitMs, this.clock);
     const takenLocks: LockHandle[] = [];
     try {
       while (takenLocks.length < resolvedKeys.length) {
@@ -61,24 +61,24 @@ export class SeveralKeys {
   }
 
   /**
-   * Waits inside `takenLocks`, because a service that shuts down still grants keys to callers that hold a lock. The
+   * Waits inside the taken locks, because a service that shuts down still grants keys to callers that hold a lock. The
    * wait ends when one of these locks is lost, because the work could then no longer begin.
    */
   async #waitForKey(
     { key, options }: ResolvedKey,
     { remainingMs }: Deadline,
-    takenLocks: LockSet,
+    takenLockSet: LockSet,
   ): Promise<LockHandle> {
     const waitOptions = { ...options, waitMs: remainingMs };
-    if (takenLocks.locks.length === 0) return this.locker.acquire(key, waitOptions);
-    const { signal: lossSignal } = takenLocks;
+    if (takenLockSet.locks.length === 0) return this.locker.acquire(key, waitOptions);
+    const { signal: lossSignal } = takenLockSet;
     const joinedSignal = options.signal ? new JoinedSignal([options.signal, lossSignal]) : undefined;
     const signal = joinedSignal?.signal ?? lossSignal;
     try {
-      return await takenLocks.run(() => this.locker.acquire(key, { ...waitOptions, signal }));
+      return await takenLockSet.run(() => this.locker.acquire(key, { ...waitOptions, signal }));
     } finally {
       joinedSignal?.end();
-      takenLocks.stopListening();
+      takenLockSet.stopListening();
     }
   }
 }

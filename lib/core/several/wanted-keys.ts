@@ -26,8 +26,8 @@ export function resolveKeys(
   options: AcquireOptions | undefined,
   resolve: ResolveOptions,
 ): readonly ResolvedKey[] {
-  const input: unknown = keys;
-  if (!Array.isArray(input) || input.length === 0) {
+  const uncheckedKeys: unknown = keys;
+  if (!Array.isArray(uncheckedKeys) || uncheckedKeys.length === 0) {
     throw new LockConfigurationError('several locks need a list of one key or more', 'keys');
   }
   const commonOptions = resolve(options);
@@ -38,8 +38,8 @@ export function resolveKeys(
         ? { key: wantedKey, options: commonOptions }
         : resolveClaim(wantedKey, commonOptions, resolve);
     assertKey(resolvedKey.key);
-    const entriesOfKey = resolvedByKey.get(resolvedKey.key);
-    if (entriesOfKey) entriesOfKey.push(resolvedKey);
+    const earlierClaims = resolvedByKey.get(resolvedKey.key);
+    if (earlierClaims) earlierClaims.push(resolvedKey);
     else resolvedByKey.set(resolvedKey.key, [resolvedKey]);
   }
   const sortedKeys = [...resolvedByKey.keys()].toSorted();
@@ -56,13 +56,13 @@ function resolveClaim(
   assertOptions(keyClaim, ['key', 'mode', 'limit', 'permits'], 'key');
   const { key, mode, limit, permits } = keyClaim;
   if (mode === undefined && limit === undefined && permits === undefined) return { key, options: commonOptions };
-  const { limit: _limit, permits: _permits, ...rest } = commonOptions;
+  const { limit: _limit, permits: _permits, ...otherOptions } = commonOptions;
   const claimOptions = {
     mode: mode ?? ('exclusive' as const),
     ...(limit !== undefined && { limit }),
     ...(permits !== undefined && { permits }),
   };
-  return { key, options: resolve({ ...rest, ...claimOptions }) };
+  return { key, options: resolve({ ...otherOptions, ...claimOptions }) };
 }
 
 /**

@@ -16,13 +16,13 @@ export interface SingleFlightSteps<T> {
   readonly write: (value: T) => unknown;
 }
 
-/** Options of the lock of `singleFlight`. The callers that share a run have those of the first one. */
+/** Options of the lock of `singleFlight`. Callers that share a run share the options of the first caller. */
 export type SingleFlightOptions = Omit<AcquireOptions, 'signal' | 'mode' | 'limit' | 'permits' | 'reentrant'>;
 
-const STEPS = ['read', 'work', 'write'] as const;
-const OPTIONS = ['waitMs', 'ttlMs', 'watchdog', 'maxHoldMs', 'minHoldMs', 'lockDelayMs', 'awaitRelease'];
+const STEP_NAMES = ['read', 'work', 'write'] as const;
+const LOCK_OPTION_NAMES = ['waitMs', 'ttlMs', 'watchdog', 'maxHoldMs', 'minHoldMs', 'lockDelayMs', 'awaitRelease'];
 
-type Run<T> = (onLost: () => void) => Promise<T>;
+type RunUnderLock<T> = (onLost: () => void) => Promise<T>;
 
 const doNothing = (): void => undefined;
 
@@ -51,11 +51,11 @@ export async function singleFlight<T extends NonNullable<unknown>>(
 ): Promise<T> {
   assertKey(key);
   assertSteps(steps);
-  assertOptions(options, OPTIONS, 'singleFlight');
+  assertOptions(options, LOCK_OPTION_NAMES, 'singleFlight');
   const lockOptions = locks.resolve(options);
   const cachedValue = await steps.read();
   if (isValue(cachedValue)) return cachedValue;
-  const run: Run<T> = (onLost) =>
+  const run: RunUnderLock<T> = (onLost) =>
     locks.withLock(
       key,
       (lock) => {
@@ -78,8 +78,11 @@ async function readOrMake<T>(steps: SingleFlightSteps<T>, lock: LockHandle): Pro
   return value;
 }
 
-/** A run that has lost its lock is shared with no later caller: its work may hang, and another process may be done. */
-async function shareRun<T>(flights: Map<string, Promise<unknown>>, key: string, run: Run<T>): Promise<T> {
+/**
+ * Shares one run among the callers with one key. A run that has lost its lock takes no later callers: its work may
+ * hang, and another process may be done.
+ */
+async function shareRun<T>(flights: Map<string, Promise<unknown>>, key: string, run: RunUnderLock<T>): Promise<T> {
   const flight = flights.get(key);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- callers with one key want one value
   if (flight) return (await flight) as T;
@@ -105,10 +108,10 @@ function isValue<T>(value: T | null | undefined): value is T {
   return value !== undefined && value !== null;
 }
 
-function assertSteps(steps: { readonly [Name in (typeof STEPS)[number]]: unknown }): void {
+function assertSteps(steps: { readonly [Name in (typeof STEP_NAMES)[number]]: unknown }): void {
   if (!isObject(steps))
-    refuseOption('steps', `must be an object with ${STEPS.join(', ')}; they were ${shownOption(steps)}`);
-  for (const name of STEPS) {
+    refuseOption('steps', `must be an object with ${STEP_NAMES.join(', ')}; they were ${shownOption(steps)}`);
+  for (const name of STEP_NAMES) {
     if (typeof steps[name] !== 'function') refuseOption(name, `must be a function; it was ${shownOption(steps[name])}`);
   }
 }

@@ -21,21 +21,21 @@ export class AbortListener implements Linked<AbortListener> {
     private readonly signal: AbortSignal,
     readonly onAbort: () => void,
   ) {
-    const { listeners, onAbort: onSharedAbort } = sharedListenerOf(signal);
+    const { listeners, onAbort: onSharedAbort } = getSharedListener(signal);
     if (!listeners.first) signal.addEventListener('abort', onSharedAbort);
     listeners.push(this);
   }
 
   end(): void {
-    const { listeners, onAbort } = sharedListenerOf(this.signal);
+    const { listeners, onAbort } = getSharedListener(this.signal);
     listeners.delete(this);
     if (!listeners.first) this.signal.removeEventListener('abort', onAbort);
   }
 }
 
-function sharedListenerOf(signal: AbortSignal): { readonly listeners: ListenerQueue; readonly onAbort: () => void } {
-  const existing = sharedListeners.get(signal);
-  if (existing) return existing;
+function getSharedListener(signal: AbortSignal): { readonly listeners: ListenerQueue; readonly onAbort: () => void } {
+  const existingListener = sharedListeners.get(signal);
+  if (existingListener) return existingListener;
   const listeners: ListenerQueue = new LinkedQueue();
   const onAbort = (): void => {
     for (let listener = listeners.first; listener; listener = listeners.first) {

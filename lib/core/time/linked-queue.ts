@@ -7,8 +7,8 @@ export interface Linked<T> {
 }
 
 /**
- * First-in-first-out queue that removes any item in constant time and allocates nothing. A `Set` or an array with many
- * changes discards its tables, and old tables keep their items alive until a full garbage collection.
+ * First-in-first-out queue that removes any item in constant time and allocates nothing. A `Set` with many changes
+ * replaces its internal table again and again, and old tables keep their items alive until a full garbage collection.
  */
 export class LinkedQueue<T extends Linked<T>> {
   #first: T | undefined;

@@ -2,8 +2,8 @@ import { performance } from 'node:perf_hooks';
 import * as timers from 'node:timers';
 
 /**
- * Timers of Node, taken when the package is loaded. Test frameworks replace the global ones by fakes later, and some also
- * those of `node:timers`, while a server counts in real time.
+ * Timers of Node, read when the package is loaded. Later a test framework may replace the global timers and those of
+ * `node:timers` by fakes, while a server counts in real time.
  */
 export const { clearImmediate, clearTimeout, setImmediate, setInterval, setTimeout } = timers;
 

@@ -4,7 +4,7 @@ import { setTimeout } from './real-timers.js';
 import type { Clock, Timer } from './timers.js';
 
 /** Maximum number of callbacks in one iteration of the event loop, so that other work is not delayed. */
-const MAX_PER_ITERATION = 250;
+const MAX_CALLBACKS_PER_ITERATION = 250;
 
 /** Pause between two of these iterations, for reading answers. With 100,000 locks requests become a third cheaper. */
 const PAUSE_MS = 1;
@@ -12,8 +12,9 @@ const PAUSE_MS = 1;
 /** Number of grid points up to which an empty point is kept, because a new timer often needs the same time. */
 const MAX_KEPT_POINTS = 64;
 
-const wheels = new WeakMap<Clock, TimerWheel>();
+const wheelsByClock = new WeakMap<Clock, TimerWheel>();
 
+/** Timers that are due at one time of the grid. */
 class GridPoint extends LinkedQueue<WheelTimer> {
   clockTimer: Timer | undefined;
 
@@ -24,7 +25,7 @@ class GridPoint extends LinkedQueue<WheelTimer> {
 
 /**
  * Runs callbacks at the times of a coarse grid. All callbacks of a grid point run together, so that their requests can
- * be sent as one batch. They do not keep the process alive.
+ * be sent as one batch. The timers do not keep the process alive.
  */
 export class TimerWheel {
   readonly #gridPoints = new Map<number, GridPoint>();
@@ -32,19 +33,19 @@ export class TimerWheel {
   constructor(private readonly clock: Clock) {}
 
   static of(clock: Clock): TimerWheel {
-    const existing = wheels.get(clock);
-    if (existing) return existing;
+    const existingWheel = wheelsByClock.get(clock);
+    if (existingWheel) return existingWheel;
     const wheel = new TimerWheel(clock);
-    wheels.set(clock, wheel);
+    wheelsByClock.set(clock, wheel);
     return wheel;
   }
 
-  gridPointAt(time: number): GridPoint {
+  getOrCreateGridPoint(time: number): GridPoint {
     return this.#gridPoints.get(time) ?? this.#createGridPoint(time);
   }
 
   /** @internal Removes an empty grid point if there are many points. Each TTL has grid points of its own. */
-  onEmpty(point: GridPoint): void {
+  discardEmptyPoint(point: GridPoint): void {
     if (this.#gridPoints.size <= MAX_KEPT_POINTS || this.#gridPoints.get(point.time) !== point) return;
     this.#gridPoints.delete(point.time);
     point.clockTimer?.cancel();
@@ -63,7 +64,7 @@ export class TimerWheel {
 }
 
 function runInIterations(point: GridPoint): void {
-  for (let count = 0; count < MAX_PER_ITERATION; count += 1) {
+  for (let count = 0; count < MAX_CALLBACKS_PER_ITERATION; count += 1) {
     const timer = point.first;
     if (!timer) return;
     timer.run();
@@ -94,7 +95,7 @@ export class WheelTimer implements Timer, Linked<WheelTimer> {
   cancel(): void {
     const point = this.queue;
     point?.delete(this);
-    if (point && !point.first) this.wheel.onEmpty(point);
+    if (point && !point.first) this.wheel.discardEmptyPoint(point);
   }
 
   run(): void {
@@ -104,6 +105,6 @@ export class WheelTimer implements Timer, Linked<WheelTimer> {
 
   #setAt(time: number): void {
     this.cancel();
-    this.wheel.gridPointAt(time).push(this);
+    this.wheel.getOrCreateGridPoint(time).push(this);
   }
 }

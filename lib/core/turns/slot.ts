@@ -16,7 +16,7 @@ export function maxTurnsOf(options: ResolvedOptions): number {
   return claim.limit === EXCLUSIVE.limit ? 1 : Math.floor(claim.limit / claim.permits);
 }
 
-/** Returns whether callers of a slot would ask the server for the same thing. */
+/** Returns whether two callers of a slot would send the same request to the server. */
 export function haveSameRequest(
   options: ResolvedOptions | undefined,
   { ttlMs, lockDelayMs, minHoldMs }: ResolvedOptions,

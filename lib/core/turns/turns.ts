@@ -5,6 +5,7 @@ import type { ResolvedOptions } from '../options/lock-options.js';
 import type { Deadline } from '../time/deadline.js';
 import { Waiter } from './waiter.js';
 
+/** Taken turns and waiting callers of one slot. See `slotOf` for slots. */
 class SlotTurns<Handover> {
   readonly waiters = new Set<Waiter<Handover>>();
   takenCount = 1;
@@ -21,7 +22,7 @@ class SlotTurns<Handover> {
  * sends one request for a hot key, not one for each caller.
  */
 export class Turns<Handover> {
-  /** `undefined`: one turn is taken and no caller waits, as in most slots. */
+  /** Slots of which a turn is taken. `undefined`: one turn is taken and no caller waits, as in most slots. */
   readonly #turnsBySlot = new Map<string, SlotTurns<Handover> | undefined>();
   readonly #takenTurns = new WaitGroup();
   /** Latest reason why callers wait: the holder of the key, or a failure of the backend. */
@@ -97,14 +98,14 @@ export class Turns<Handover> {
 
   /**
    * Ends the turn of a failed caller. Rejects all waiters if the backend failed before the caller's deadline. The
-   * waiters would otherwise fail one after the other, each after the same time.
+   * waiters would otherwise fail one after the other, each after a timeout of its own.
    */
   failTurn(slot: string, failure: unknown, deadline: Deadline): void {
     if (!isLockError(failure, 'LOCK_BACKEND')) return this.endTurn(slot);
     if (!deadline.passed) this.#rejectWaitersOf(slot, failure);
-    const hasNext = this.countWaiters(slot) > 0;
+    const hasWaiters = this.countWaiters(slot) > 0;
     this.endTurn(slot);
-    if (hasNext) this.recordObstacle(slot, failure);
+    if (hasWaiters) this.recordObstacle(slot, failure);
   }
 
   /**

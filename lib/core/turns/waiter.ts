@@ -3,6 +3,7 @@ import type { ResolvedOptions } from '../options/lock-options.js';
 import type { Deadline } from '../time/deadline.js';
 import type { Timer } from '../time/timers.js';
 
+/** Caller that waits for its turn, at most until its deadline or until its signal aborts. */
 export class Waiter<Handover> {
   readonly #timer: Timer;
   readonly #abortListener: AbortListener | undefined;

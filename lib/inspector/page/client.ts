@@ -16,8 +16,8 @@ export async function readState(search: string, signal: AbortSignal): Promise<In
 }
 
 /**
- * Calls `onTrouble` for every trouble, and `onConnection` when the stream of events connects or breaks. Connects again, also
- * after an answer such as 502, on which browsers give up.
+ * Calls `onTrouble` for every trouble, and `onConnection` when the stream of events connects or breaks. Reconnects also
+ * after an answer such as 502, after which browsers do not reconnect by themselves.
  */
 export function followTroubles(
   onTrouble: (trouble: InspectedEvent) => void,

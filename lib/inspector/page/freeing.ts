@@ -7,7 +7,7 @@ import { describeError, describeProcess, escapeKey, formatTime, shortenKey } fro
 
 const dialog = getElement('confirm', HTMLDialogElement);
 
-/** Frees a key once the user confirms it. Returns whether the user did. */
+/** Frees a key if the user confirms it in the dialog. Returns whether the user confirmed. */
 export async function freeKey(entry: ListedKey): Promise<boolean> {
   const { key, holder } = entry;
   if (!holder || !(await confirmFreeing(entry, holder))) return false;

@@ -15,8 +15,8 @@ import {
 const MAX_EVENTS = 30;
 
 /**
- * Row of one key, and the row of its details while it is expanded. The table keeps the object while the key is listed,
- * so that the focus stays.
+ * Table row of one key, and a second row with details while the key is expanded. The table reuses this object while the
+ * key is listed, so that the row keeps the focus.
  */
 export class KeyRow {
   readonly element: HTMLTableRowElement;
@@ -47,7 +47,7 @@ export class KeyRow {
     this.#freeButton.addEventListener('click', () => onFree(this.entry, this.element));
   }
 
-  /** Shows the key as it is now. Returns the rows of the table that it takes. */
+  /** Updates the row. Returns this row and, while the key is expanded, the row with details. */
   show(state: InspectorState, entry: ListedKey, isExpanded: boolean): HTMLTableRowElement[] {
     const { key, prefix, template, holder, here: ownHold } = entry;
     const { held, left, token, waiting } = this.#cells;

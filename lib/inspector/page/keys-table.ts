@@ -3,7 +3,7 @@ import { getElement, setText } from './elements.js';
 import { KeyRow } from './key-row.js';
 import { countWaiters, type ListedKey, listKeys } from './listed-key.js';
 
-/** The table of the keys of all backends that match the search, and the figures and notes about them. */
+/** Table of the keys that match the search in all backends, with its counts and its notes. */
 export class KeysTable {
   readonly #search = getElement('search', HTMLInputElement);
   readonly #order = getElement('sort', HTMLSelectElement);
@@ -14,7 +14,7 @@ export class KeysTable {
   readonly #expandedIds = new Set<string>();
   #rows = new Map<string, KeyRow>();
 
-  /** @param onToggle must show the table again */
+  /** @param onToggle called when the user expands or collapses a key; must call `show` */
   constructor(
     private readonly onToggle: () => void,
     private readonly onFree: (entry: ListedKey, row: HTMLElement) => void,

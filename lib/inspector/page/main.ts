@@ -9,9 +9,9 @@ import { showOverview, showTroubles } from './overview.js';
 import { describeError } from './texts.js';
 
 const REFRESH_MS = 2_000;
-/** Factor by which the pause after an answer is longer than the wait for the answer, so that a slow server gets less to do. */
+/** Minimum ratio of the pause after an answer to the wait for it. A slow server thus gets fewer requests. */
 const REST_FACTOR = 5;
-/** Milliseconds without a keystroke after which the server is asked for the search. */
+/** Milliseconds without a keystroke after which the search is sent to the server. */
 const TYPING_PAUSE_MS = 250;
 
 const search = getElement('search', HTMLInputElement);
@@ -21,7 +21,7 @@ let state: InspectorState | undefined;
 let readingController = new AbortController();
 let refreshTimer: ReturnType<typeof setTimeout> | undefined;
 
-/** Reads and shows the state, and does so again after a while unless nobody sees the page. */
+/** Reads and shows the state. Repeats this after a pause, while the page is visible. */
 async function refresh(): Promise<void> {
   clearTimeout(refreshTimer);
   readingController.abort();
@@ -61,7 +61,7 @@ async function freeAndRefresh(entry: ListedKey, row: HTMLElement): Promise<void>
   await refresh();
 }
 
-/** Adds a trouble. A repetition takes the place of the newest trouble. */
+/** Shows a new trouble. A trouble that happened again replaces the newest line. */
 function addTrouble(trouble: InspectedEvent): void {
   if (!state) return;
   const others = trouble.times > 1 ? state.troubles.slice(1) : state.troubles;
@@ -74,7 +74,7 @@ function showConnection(isConnected: boolean): void {
   connection.dataset['state'] = isConnected ? 'live' : 'lost';
 }
 
-/** Moves the focus to the search by the key `/`, unless that is typed into a field or the dialog is open. */
+/** Moves the focus to the search when the user presses `/` outside of fields and of the dialog. */
 function focusSearch(event: KeyboardEvent): void {
   const isTyping = event.target instanceof Element && event.target.matches('input, select');
   if (event.key !== '/' || isTyping || getElement('confirm', HTMLDialogElement).open) return;

@@ -27,7 +27,7 @@ export function describeError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Returns the names of a process that are known, such as `api-1 · host:42`. */
+/** Returns the label and the address of a process where they are known, such as `api-1 · host:42`. */
 export function describeProcess({ label, host, pid }: InspectedParty): string {
   return [label, host && `${host}:${pid}`].filter(Boolean).join(' · ') || 'unknown';
 }

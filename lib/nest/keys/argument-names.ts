@@ -18,34 +18,34 @@ const AWAITER_PATTERN = /\b__awaiter\(this, arguments, void 0, function\*? ?(?=\
 const MAX_MINIFIED_LENGTH = 3;
 
 /**
- * Reads the names of a function's arguments from its source. Leaves out names that a minifier may have made: in the
- * source before it, another argument may have had the same name.
- * @param keepsNames tells whether the build keeps names although it removes spaces; called only for such a source
+ * Reads the names of a function's arguments from its source. Leaves out names that a minifier may have made, because
+ * another argument may have had such a name in the original source.
+ * @param keepsNames returns whether the build keeps names; called only when spaces were removed and all names are short
  */
 export function readArgumentNames(source: string, keepsNames: () => boolean = () => false): ArgumentNames {
-  const { parameters, isDense } = splitParameters(skipToParameters(blankLiterals(source)));
+  const { parameters, lacksSpace } = splitParameters(skipToParameters(blankLiterals(source)));
   const hasOnlyShortNames = !parameters.some((text) => (getParameterName(text)?.length ?? 0) > MAX_MINIFIED_LENGTH);
-  const looksMinified = isDense && hasOnlyShortNames && !keepsNames();
-  const maxDoubtfulLength = looksMinified ? MAX_MINIFIED_LENGTH : 1;
+  const looksMinified = lacksSpace && hasOnlyShortNames && !keepsNames();
+  const maxMinifiedLength = looksMinified ? MAX_MINIFIED_LENGTH : 1;
   const names: (string | undefined)[] = [];
   const possiblyMinifiedNames = new Set<string>();
   let hasRestParameter = false;
   for (const text of parameters) {
     const name = getParameterName(text);
-    const isDoubtful = name !== undefined && name.length <= maxDoubtfulLength;
+    const mayBeMinified = name !== undefined && name.length <= maxMinifiedLength;
     hasRestParameter = text.trimStart().startsWith('...');
-    if (isDoubtful) possiblyMinifiedNames.add(name);
-    if (!hasRestParameter) names.push(isDoubtful ? undefined : name);
+    if (mayBeMinified) possiblyMinifiedNames.add(name);
+    if (!hasRestParameter) names.push(mayBeMinified ? undefined : name);
   }
   return { names, hasRestParameter, possiblyMinifiedNames, looksMinified };
 }
 
 /**
- * Returns whether the source of a class shows that its build kept names while it removed spaces, as tsx does. esbuild
- * then writes the helper `__name`, and calls it differently where it renames. For a class that has a decorator itself,
- * esbuild writes the helper outside of the class.
+ * Returns whether the source of a class calls esbuild's helper `__name`, as builds by tsx do, which keep names. A build
+ * that shortens names also shortens the name of the helper. Returns `false` for a class with a decorator, because its
+ * calls of the helper are outside of the class.
  */
-export function showsThatBuildKeepsNames(classSource: string): boolean {
+export function callsNameHelper(classSource: string): boolean {
   return /\b__name\(/u.test(classSource);
 }
 
@@ -54,16 +54,16 @@ function getParameterName(text: string): string | undefined {
 }
 
 /**
- * An asynchronous method with default values, compiled for ES2015, has its parameters on the generator in its body.
- * Returns the source from the parameters of this generator on, and any other source unchanged.
+ * Returns the source of the generator to which TypeScript moves the parameters of an asynchronous method with default
+ * values, when it compiles for ES2015. Returns any other source unchanged.
  */
 function skipToParameters(source: string): string {
   const awaiterCall = AWAITER_PATTERN.exec(source);
   return awaiterCall ? source.slice(awaiterCall.index + awaiterCall[0].length) : source;
 }
 
-/** The source is dense when no space follows the parameters: every compiler prints one there, unless it minifies. */
-function splitParameters(source: string): { readonly parameters: readonly string[]; readonly isDense: boolean } {
+/** Returns the parameters, and whether no space follows them. Only minifying compilers leave out this space. */
+function splitParameters(source: string): { readonly parameters: readonly string[]; readonly lacksSpace: boolean } {
   const parameters: string[] = [];
   let depth = 0;
   let start = -1;
@@ -75,18 +75,18 @@ function splitParameters(source: string): { readonly parameters: readonly string
     else if (start >= 0 && depth === 1 && (char === ')' || char === ',')) {
       const text = source.slice(start, index);
       if (text.trim() !== '') parameters.push(text);
-      if (char === ')') return { parameters, isDense: /\S/u.test(source.charAt(index + 1)) };
+      if (char === ')') return { parameters, lacksSpace: /\S/u.test(source.charAt(index + 1)) };
       start = index + 1;
     }
     if (')]}'.includes(char)) depth -= 1;
   }
-  return { parameters: [], isDense: false };
+  return { parameters: [], lacksSpace: false };
 }
 
 const COMMENT_PATTERN = /\/\*[^]*?\*\/|\/\/[^\n]*/uy;
 const STRING_PATTERN = /'(?:\\[^]|[^'\\])*'|"(?:\\[^]|[^"\\])*"/uy;
 const REGULAR_EXPRESSION_PATTERN = /\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/\p{ID_Continue}*/uy;
-/** Text after which a slash begins a regular expression. After a value, a slash divides. */
+/** Pattern of text after which a slash begins a regular expression, and does not divide. */
 const BEFORE_VALUE_PATTERN =
   /(?:^|[=(,:[!&|?{};+\-*%~^<>]|\b(?:return|typeof|in|of|void|case|await|yield|new|delete))$/u;
 

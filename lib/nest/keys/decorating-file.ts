@@ -1,5 +1,5 @@
 const THIS_FILE_PATTERN = /nest\/keys\/decorating-file\.[jt]s$/u;
-/** Packages that call decorators on behalf of the class. */
+/** Pattern of files in packages that call the decorators of a class. */
 const DECORATING_PACKAGE_PATTERN = /\/node_modules\/(?:@nestjs\/common|reflect-metadata|tslib)\//u;
 const TYPESCRIPT_FILE_PATTERN = /\.[cm]?tsx?(?:[?#].*)?$/u;
 /** Number of stack frames to read: more than decorators and module loaders put on the stack. */
@@ -7,8 +7,7 @@ const MAX_STACK_FRAMES = 50;
 
 /**
  * Returns whether a loader such as tsx compiled the class that is being decorated: the stack then names a TypeScript
- * file. These loaders do not shorten the names of arguments. For compiled code, `readStackFiles` reads the names of
- * JavaScript files, also where source maps are enabled.
+ * file. These loaders do not shorten the names of arguments.
  */
 export function isDecoratedInTypeScript(): boolean {
   const [thisFile = '', ...callingFiles] = readStackFiles();
@@ -20,7 +19,7 @@ export function isDecoratedInTypeScript(): boolean {
   return decoratingFile !== undefined && TYPESCRIPT_FILE_PATTERN.test(decoratingFile);
 }
 
-/** Returns the files of the stack, this file first. Restores the settings of `Error` that it changes. */
+/** Returns the files of the stack, this file first, without applying source maps. Restores the settings of `Error`. */
 function readStackFiles(): readonly string[] {
   const { stackTraceLimit } = Error;
   const prepareStackTrace: unknown = Reflect.get(Error, 'prepareStackTrace');

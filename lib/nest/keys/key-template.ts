@@ -8,7 +8,7 @@ const PATH_PATTERN_SOURCE = String.raw`[\p{ID_Start}$_][\p{ID_Continue}$]*(?:\.[
  * Pattern of escapes and placeholders. Without braces, a name ends before trailing underscores, so that `:a_:b` has two
  * placeholders.
  */
-const TOKEN_PATTERN = new RegExp(
+const ESCAPE_OR_PLACEHOLDER_PATTERN = new RegExp(
   String.raw`\\(?<escapedChar>[\\:])|:\{(?<bracedPath>[^}]*)\}|:(?<barePath>${PATH_PATTERN_SOURCE}(?<!_))`,
   'gu',
 );
@@ -34,17 +34,17 @@ export function parseTemplate(source: string): KeyTemplate {
     if (textsAfter.length === 0) leadingText += text;
     else textsAfter.push(textsAfter.pop() + text);
   };
-  let matchEnd = 0;
-  for (const match of source.matchAll(TOKEN_PATTERN)) {
+  let previousMatchEnd = 0;
+  for (const match of source.matchAll(ESCAPE_OR_PLACEHOLDER_PATTERN)) {
     const { escapedChar, bracedPath, barePath = '' } = match.groups ?? {};
-    appendText(source.slice(matchEnd, match.index) + (escapedChar ?? ''));
-    matchEnd = match.index + match[0].length;
+    appendText(source.slice(previousMatchEnd, match.index) + (escapedChar ?? ''));
+    previousMatchEnd = match.index + match[0].length;
     if (escapedChar !== undefined) continue;
     textsAfter.push('');
     paths.push(parsePath(bracedPath ?? barePath, source));
   }
-  appendText(source.slice(matchEnd));
-  // The text after a placeholder marks the end of its value, which may contain `%` escapes.
+  appendText(source.slice(previousMatchEnd));
+  // The text after a placeholder has to differ from percent-encoded values, because it marks the end of the value.
   if (textsAfter.slice(0, -1).includes(''))
     throw createTemplateError('two placeholders need something between them', source);
   if (textsAfter.some((text) => text.startsWith('%')))

@@ -26,7 +26,7 @@ const MAX_VALUE_LENGTH = 4096;
 /** Pattern of text that needs no percent-encoding. Excludes `_ : / | #`, which templates have between placeholders. */
 const PLAIN_TEXT_PATTERN = /^[\p{L}\p{M}\p{N}.@-]*$/u;
 
-/** The keys that a decorated method locks, for the arguments of a call. */
+/** The keys that a decorated method locks. `resolve` returns the keys for the arguments of a call. */
 export class LockedKeys {
   readonly #makeKeys: (instance: object, ...input: Parameters<ValueReader>) => readonly WantedKey[];
   /** Templates of the keys; none where a function makes the keys. */
@@ -62,8 +62,8 @@ export class LockedKeys {
     try {
       return this.#makeKeys(instance, args, context);
     } catch (error) {
-      // The arguments of a handler come from a client, so a bad one is the client's error. An instance of a class is
-      // not, because no client can send one.
+      // The arguments of a handler come from a client, so an unusable value is the client's error. Instances of classes
+      // are the application's error, because no client can send them.
       if (context && isLockError(error, 'LOCK_CONFIGURATION') && !classInstanceErrors.has(error))
         markAsClientError(error);
       throw error;
@@ -100,16 +100,16 @@ export function compileTemplate(
   methodLabel: string,
   getValueSource: (path: PlaceholderPath) => number | ValueReader,
 ): KeyRenderer<string> {
-  const parts = placeholders.map(({ path, textAfter }) => {
+  const compiledPlaceholders = placeholders.map(({ path, textAfter }) => {
     const [delimiter = ''] = textAfter;
-    const label = `:${path.join('.')} in ${quote(source)} (${methodLabel})`;
-    return { valueSource: getValueSource(path), textAfter, delimiter, label };
+    const placeholderLabel = `:${path.join('.')} in ${quote(source)} (${methodLabel})`;
+    return { valueSource: getValueSource(path), textAfter, delimiter, placeholderLabel };
   });
   return (args, context) => {
     let key = leadingText;
-    for (const { valueSource, textAfter, delimiter, label } of parts) {
+    for (const { valueSource, textAfter, delimiter, placeholderLabel } of compiledPlaceholders) {
       const value = typeof valueSource === 'number' ? args[valueSource] : valueSource(args, context);
-      key += encodeValue(value, delimiter, label) + textAfter;
+      key += encodeValue(value, delimiter, placeholderLabel) + textAfter;
     }
     assertKey(key);
     return key;
@@ -122,24 +122,24 @@ export function compileTemplate(
  * strings.
  * @throws LockConfigurationError with the option `key`: the value is missing, empty, too long or not a plain value
  */
-function encodeValue(value: unknown, delimiter: string, label: string): string {
+function encodeValue(value: unknown, delimiter: string, placeholderLabel: string): string {
   const text = toText(value);
   if (text === undefined) {
-    const error = createKeyError(`${label} is ${describeKind(value)}, which names no lock`);
+    const error = createKeyError(`${placeholderLabel} is ${describeType(value)}, which names no lock`);
     if (isClassInstance(value)) classInstanceErrors.add(error);
     throw error;
   }
-  if (text === '') throw createKeyError(`${label} is empty: all such callers would share one lock`);
+  if (text === '') throw createKeyError(`${placeholderLabel} is empty: all such callers would share one lock`);
   if (text.length > MAX_VALUE_LENGTH)
-    throw createKeyError(`${label} has ${text.length} characters: too long for a key`);
-  if (!text.isWellFormed()) throw createKeyError(`${label} is no well-formed Unicode: ${quote(text)}`);
+    throw createKeyError(`${placeholderLabel} has ${text.length} characters: too long for a key`);
+  if (!text.isWellFormed()) throw createKeyError(`${placeholderLabel} is no well-formed Unicode: ${quote(text)}`);
   if (PLAIN_TEXT_PATTERN.test(text) && (delimiter === '' || !text.includes(delimiter))) return text;
   return Array.from(text, (char) =>
     char !== delimiter && PLAIN_TEXT_PATTERN.test(char) ? char : percentEncode(char),
   ).join('');
 }
 
-/** Errors about instances of classes, which no client can send. */
+/** Errors of `encodeValue` about instances of classes. */
 const classInstanceErrors = new WeakSet<object>();
 
 /** Returns the value as text: for a Date, an ObjectId and the like, the text that `toJSON` returns. */
@@ -164,7 +164,7 @@ function percentEncode(char: string): string {
   return Array.from(Buffer.from(char), (byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
 }
 
-function describeKind(value: unknown): string {
+function describeType(value: unknown): string {
   if (value === null || value === undefined || typeof value === 'number') return String(value);
   if (Array.isArray(value)) return 'an array';
   if (isClassInstance(value)) return `a ${value.constructor.name}`;

@@ -23,9 +23,9 @@ export function addParameterMetadata(
   decorator: string,
   target: object,
   name: string | symbol | undefined,
-  extend: (existing: ParameterMetadata) => Partial<ParameterMetadata>,
+  createChanges: (existing: ParameterMetadata) => Partial<ParameterMetadata>,
 ): void {
   if (name === undefined) throw new LockConfigurationError(`${decorator} belongs to a method's parameter`, decorator);
   const existing = getParameterMetadata({ target, name });
-  Reflect.defineMetadata(METADATA_KEY, { ...existing, ...extend(existing) }, target, name);
+  Reflect.defineMetadata(METADATA_KEY, { ...existing, ...createChanges(existing) }, target, name);
 }

@@ -2,7 +2,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import { LockConfigurationError } from '../../core/index.js';
 import { type Declaration, isMethod, type Method } from '../../decorators/declaration.js';
 import { unwrapMethod } from '../../decorators/wrapped-method.js';
-import { type ArgumentNames, readArgumentNames, showsThatBuildKeepsNames } from './argument-names.js';
+import { type ArgumentNames, readArgumentNames, callsNameHelper } from './argument-names.js';
 import { isDecoratedInTypeScript } from './decorating-file.js';
 import type { PlaceholderPath } from './key-template.js';
 import {
@@ -19,7 +19,7 @@ import { hasProperty, joinWildcard, readPath, readRequestValue, REQUEST_PARTS } 
 
 export type ValueReader = (args: readonly unknown[], context: ExecutionContext | undefined) => unknown;
 
-/** Types that the compiler writes for interfaces, unions and promises: the value may be anything. */
+/** Types that the compiler records for interfaces, unions and promises, which tell nothing about the value. */
 const UNKNOWN_TYPES: ReadonlySet<unknown> = new Set([Object, Promise, Function]);
 const PLAIN_TYPES: ReadonlySet<unknown> = new Set([String, Number, Boolean, BigInt, Symbol]);
 
@@ -37,11 +37,11 @@ export class PlaceholderResolver {
     private readonly methodLabel: string,
   ) {
     const { keyPositions, lockPositions } = getParameterMetadata(declaration);
-    // Decorators below this one may have wrapped `method`. The class still has the original.
+    // Decorators below `@Locked` may have wrapped `method`. The class still has the original.
     const originalMethod: unknown = Object.getOwnPropertyDescriptor(declaration.target, declaration.name)?.value;
     const innermostMethod = unwrapMethod(isMethod(originalMethod) ? originalMethod : method);
     const classSource = Function.prototype.toString.call(declaration.target.constructor);
-    const buildKeepsNames = (): boolean => showsThatBuildKeepsNames(classSource) || isDecoratedInTypeScript();
+    const buildKeepsNames = (): boolean => callsNameHelper(classSource) || isDecoratedInTypeScript();
     this.#argumentNames = readArgumentNames(Function.prototype.toString.call(innermostMethod), buildKeepsNames);
     this.#lockPositions = lockPositions;
     this.#routeParameterPositions = getRouteParameterPositions(declaration);
@@ -63,7 +63,7 @@ export class PlaceholderResolver {
       return rest.length === 0 ? position : (args) => readPath(args[position], rest);
     }
     return (args, context) => {
-      const argument = this.#findOnlyObject(args);
+      const argument = this.#findOnlyObjectArgument(args);
       if (argument && hasProperty(argument, head)) return readPath(argument, [head, ...rest]);
       return context && readRequestValue(context, head, rest);
     };
@@ -126,10 +126,10 @@ export class PlaceholderResolver {
   }
 
   /**
-   * Returns the object among the declared arguments, handles of locks aside; `undefined` if there are none or several.
-   * Nest passes more arguments than the method declares, such as the response or a context.
+   * Returns the only object among the declared arguments, not counting lock handles; `undefined` for none or several.
+   * Ignores undeclared arguments, because Nest may pass a response or a context as such.
    */
-  #findOnlyObject(args: readonly unknown[]): object | undefined {
+  #findOnlyObjectArgument(args: readonly unknown[]): object | undefined {
     const count = this.#argumentNames.hasRestParameter ? args.length : this.#declaredArgumentCount;
     const objects = args.slice(0, count).filter((arg, index) => isObject(arg) && !this.#lockPositions.has(index));
     const [object] = objects;

@@ -20,7 +20,7 @@ type ProviderWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 interface PendingMethods {
   readonly methods: readonly LeadsMethod[];
-  /** Module of the instance. */
+  /** Module that provides the instance. */
   readonly host: ProviderWrapper['host'];
 }
 
@@ -37,7 +37,7 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
     modules: ModulesContainer,
     lazyModules: LazyModuleLoader,
   ) {
-    // Leaderships end before all providers that their work may need.
+    // Leaderships must end before the providers that their work may use.
     makeModuleEndFirst(modules, LeadsExplorer);
     exploreLazyModules(lazyModules, modules, this);
   }

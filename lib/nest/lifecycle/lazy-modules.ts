@@ -7,8 +7,8 @@ export interface ModuleExplorer {
 }
 
 /**
- * Explorers of each application, by class. Before 11.2, Nest makes a second explorer for a lazy module that imports the
- * explorer's module. The second explorer is ignored.
+ * First explorer of each class, by application. Before 11.2, Nest makes a second explorer for a lazy module that
+ * imports the explorer's module. The second explorer is ignored.
  */
 const explorersByLoader = new WeakMap<LazyModuleLoader, Map<Function, ModuleExplorer>>();
 

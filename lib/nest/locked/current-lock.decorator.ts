@@ -2,8 +2,8 @@ import type { LockHandle } from '../../core/index.js';
 import { addParameterMetadata } from '../keys/parameter-metadata.js';
 
 /**
- * Type `number` where the parameter can be a `LockHandle`; else a message, which the compiler prints. Private methods
- * get `number`, because `keyof` leaves them out.
+ * Type `number` where the parameter can be a `LockHandle`; else a message, which the compiler prints. Also `number` for
+ * private methods, whose names `keyof` leaves out.
  */
 type TakesLock<Target, Name, Index extends number> = Name extends keyof Target
   ? Target[Name] extends (...args: infer Args) => unknown

@@ -68,7 +68,10 @@ function createTemplatePattern({ leadingText, placeholders }: KeyTemplate): RegE
   return new RegExp(`^${escapePattern(leadingText)}${placeholderSources}$`, 'u');
 }
 
-/** Excludes the first character of the text after the value, so that a key matches a template in one way only. */
+/**
+ * Returns the source of a pattern for a value. The pattern excludes the first character of `textAfter`, so that a key
+ * matches a template in one way only.
+ */
 function createValuePatternSource(textAfter: string): string {
   const [delimiter] = textAfter;
   const plainCharSource =

@@ -86,7 +86,7 @@ export class LockedMethod {
     return this.#keys.templates;
   }
 
-  /** @throws LockConfigurationError when no call on an instance of `classRef`, by `service`, can ever work */
+  /** @throws LockConfigurationError when calls on instances of `classRef` can never work with `service` */
   validate(classRef: { readonly prototype: object }, service?: LockService, routePrefixes?: readonly string[]): void {
     if (service) {
       this.#resolvedOptions.set(service, service.resolve(this.#acquireOptions));
@@ -100,7 +100,7 @@ export class LockedMethod {
     this.step?.validate(method, classRef, this.#keys);
   }
 
-  /** An error before the call rejects the promise, or fails the Observable. */
+  /** Calls the method under its lock. An error before the call rejects the promise, or fails the Observable. */
   #callLocked(instance: unknown, args: readonly unknown[]): Promise<unknown> | Observable<unknown> {
     const isStreaming = this.#isStreaming(isObject(instance) && Reflect.get(instance, this.declaration.name));
     try {

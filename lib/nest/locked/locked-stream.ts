@@ -18,8 +18,8 @@ import type { LockHandle } from '../../core/index.js';
 import { isEventStream, isGrpcMethod } from '../method-metadata.js';
 
 /**
- * Runs the work under the locks. Resolves to the rest of the stream: empty after the work, or the values of `onBusy`
- * where the work did not run.
+ * Runs `work` under the locks, and resolves to an empty Observable. Resolves to the values of `onBusy` when the keys
+ * stay held, without running `work`.
  */
 export type RunLocked = (
   work: (locks: readonly LockHandle[]) => Promise<void>,
@@ -41,7 +41,7 @@ export function createLockedStream(
       return forwardWhileHeld(source, locks, (value) => subscriber.next(value), unsubscribeController.signal);
     };
     runLocked(work, unsubscribeController.signal).then(
-      (ending) => ending.subscribe(subscriber),
+      (remainingStream) => remainingStream.subscribe(subscriber),
       (error: unknown) => subscriber.error(error),
     );
     return () => unsubscribeController.abort();
@@ -49,8 +49,8 @@ export function createLockedStream(
 }
 
 /**
- * Returns the stream of a skipped call. A handler answers `undefined`, since Nest fails with an `EmptyError` otherwise. A
- * stream of events or of gRPC has no values.
+ * Returns the stream of a skipped call. For a handler, the stream has one value, `undefined`, because Nest throws an
+ * `EmptyError` for an empty stream. The stream is empty for event streams, for gRPC, and for calls by other code.
  */
 export function createSkippedStream(context: ExecutionContext | undefined): Observable<undefined> {
   const handler = context?.getHandler();

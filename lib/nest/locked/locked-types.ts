@@ -11,7 +11,7 @@ export interface BusyCall {
 /** Outcome of a call whose key stays held. */
 export type OnBusy = 'throw' | 'skip' | ((call: BusyCall) => unknown);
 
-/** Options of `@Locked`. The compiler checks `onBusy` of a variable only with its own type: `LockedOptions<'skip'>`. */
+/** Options of `@Locked`. A variable needs a type such as `LockedOptions<'skip'>` for the compiler to check `onBusy`. */
 export interface LockedOptions<Busy extends OnBusy = OnBusy> extends AcquireOptions {
   /** Name of one of several backends. @default 'default' */
   backend?: string;
@@ -48,7 +48,7 @@ export interface LockedDecorator<Args extends unknown[] = [], Busy extends OnBus
   ): void;
 }
 
-/** Type `unknown` for a method of instances; else a message. A class is the target of a static method. */
+/** Type `unknown` for a method of instances; else a message. The target of a static method is a class. */
 type FitsOwner<Owner> = Owner extends abstract new (...args: never[]) => unknown
   ? '@Locked stands before a method of instances, and needs experimentalDecorators in tsconfig.json'
   : unknown;

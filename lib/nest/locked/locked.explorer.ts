@@ -82,7 +82,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
     const methods = getLockedMethods(classRef.prototype);
     assertOverridesLocked(classRef.prototype, methods);
     for (const method of methods) {
-      const service = this.#isResponsible(host, method) ? this.services.get(method.backend) : undefined;
+      const service = this.#isServedByThisExplorer(host, method) ? this.services.get(method.backend) : undefined;
       method.validate(classRef, service, routePrefixes);
       this.#addPendingStep(method.step, instance);
     }
@@ -101,7 +101,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
     for (const transient of wrapper.getStaticTransientInstances()) this.#setServices(transient?.instance, host);
     const isSingleton = wrapper.isDependencyTreeStatic() && !isTransient;
     if (!isFactory || isSingleton || typeof metatype !== 'function') return;
-    // Nest calls the metatype of such a factory for each new instance, for example for each request.
+    // Nest calls the metatype of a request-scoped or transient factory for each new instance.
     wrapper.metatype = async (...args: unknown[]): Promise<unknown> => {
       const instance: unknown = await Reflect.apply(metatype, undefined, args);
       this.#setServices(instance, host);
@@ -114,7 +114,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
     assertStepsLocked(instance);
     const allMethods = getLockedMethods(instance);
     assertOverridesLocked(Object.getPrototypeOf(instance) ?? instance, allMethods);
-    const methods = allMethods.filter((method) => this.#isResponsible(host, method));
+    const methods = allMethods.filter((method) => this.#isServedByThisExplorer(host, method));
     const lacksService = methods.some(({ serviceProperty }) => Reflect.get(instance, serviceProperty) === undefined);
     if (lacksService) instancesWithSetServices.add(instance);
     for (const method of methods) {
@@ -125,8 +125,8 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
     }
   }
 
-  /** Returns whether the providers of `host` use the lock services of this explorer's module, and not those of another. */
-  #isResponsible(host: ProviderWrapper['host'], { backend }: LockedMethod): boolean {
+  /** Returns whether the providers of `host` use the lock services of this explorer's module. */
+  #isServedByThisExplorer(host: ProviderWrapper['host'], { backend }: LockedMethod): boolean {
     const providingModule = host && findProvidingModule(host, getLockServiceToken(backend));
     const services: unknown = providingModule?.getProviderByKey(LOCK_SERVICES)?.instance;
     return services === undefined || services === this.services;
@@ -147,8 +147,8 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
   }
 
   /**
-   * A service that Nest injected comes first: a factory may return a provider of a module that has lock services of its
-   * own.
+   * Returns the service that Nest injected, or else the service of this explorer's module. The services differ when a
+   * factory returns a provider of a module with lock services of its own.
    */
   #findService(instance: object, { serviceProperty, backend, label }: LockedMethod): unknown {
     // The service is looked up by its token, so that a test can override it.

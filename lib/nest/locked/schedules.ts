@@ -9,12 +9,12 @@ const JOB_TYPE_KEY = 'SCHEDULER_TYPE';
 const INTERVAL_OPTIONS_KEY = 'SCHEDULE_INTERVAL_OPTIONS';
 /** Value of `SchedulerType.CRON` in `@nestjs/schedule`. */
 const CRON_TYPE = 1;
-/** Minimum share of the period for `minHoldMs`: other processes tick within the period, and must find the key held. */
+/** Minimum ratio of `minHoldMs` to the period, so that other processes find the key held when they tick. */
 const MIN_HELD_SHARE = 0.75;
 const RECOMMENDED_HELD_SHARE = 0.9;
 
 /**
- * Warns of a `@Cron` job that every process runs, one after the other.
+ * Warns when the processes would run a `@Cron` job one after the other.
  * @throws LockConfigurationError when `minHoldMs` of an `@Interval` job is too short for one run in each period
  */
 export function checkSchedule(method: object, label: string, options: LockedOptions): void {

@@ -25,7 +25,7 @@ export function assertOverridesLocked(prototype: object, methods: readonly Locke
     );
     const method: unknown = Object.getOwnPropertyDescriptor(declaringPrototype, name)?.value;
     if (isLocked || typeof method !== 'function') continue;
-    // A tracing library has put a wrapper of the locked method on the prototype of a subclass.
+    // This method wraps the locked method: a tracing library has put the wrapper on the prototype of a subclass.
     if (getDeclaration(method) === declaration) continue;
     if (Reflect.hasMetadata(UNLOCKED_METADATA, method) || isTestDouble(method)) continue;
     throw new LockConfigurationError(

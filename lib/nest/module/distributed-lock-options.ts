@@ -20,7 +20,7 @@ export interface ModuleOptions extends LockServiceOptions {
 export type DistributedLockOptions = ModuleOptions &
   ({ backend: GivenBackend; backends?: never } | { backends: NamedBackends; backend?: never });
 
-/** Factory of the options, for a class given as `useClass` or `useExisting`. */
+/** Interface of a class that creates the options, given as `useClass` or `useExisting`. */
 export interface DistributedLockOptionsFactory {
   createLockOptions(): GivenBackend | DistributedLockOptions | Promise<GivenBackend | DistributedLockOptions>;
 }
@@ -31,7 +31,7 @@ export interface DistributedLockExtras {
   /**
    * Whether lock errors that leave a handler become exceptions of its transport, such as `HttpException`. An object
    * changes status and `Retry-After` by the error's code: `{ LOCK_TIMEOUT: { status: 409, retryAfterSeconds: 3 } }`.
-   * A filter whose `@Catch` names the class of an error gets the error itself.
+   * A filter whose `@Catch` names the class of a lock error gets the lock error instead of the exception.
    * @default true
    */
   exceptionFilter?: boolean | LockAnswers;

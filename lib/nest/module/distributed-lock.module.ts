@@ -39,7 +39,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
         getForeignServiceClasses().map((provide) => ({ provide, useExisting: LockService }));
       const answers = exceptionFilter === true ? {} : exceptionFilter;
       if (answers) assertAnswers(answers);
-      // Before 11.2, Nest calls the factories of a module again for a lazy module that imports it.
+      // Before 11.2, Nest calls the factory below again for each lazy module that imports this module.
       const servicesByApplication = new WeakMap<ModulesContainer, LockServices>();
       const ownProviders = [
         ...(definition.providers ?? []),
@@ -95,7 +95,7 @@ export class DistributedLockModule extends ConfigurableModuleClass {
         'forRoot takes one argument. Options stand beside the backend: forRoot({ backend, namespace: "shop" })';
       throw new LockConfigurationError(message, 'backend');
     }
-    // The builder copies options property by property, and a backend would lose the methods of its class.
+    // The builder copies the own properties of its argument. A backend as the argument would lose its methods.
     const { backends, serviceOptions, logger } = resolveModuleOptions(input);
     const names = Object.keys(backends);
     return super.forRoot({ ...serviceOptions, ...(logger === undefined ? {} : { logger }), backends, names });

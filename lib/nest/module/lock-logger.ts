@@ -46,13 +46,13 @@ export class LockLogger implements LockObserver {
   }
 
   /**
-   * Logs the error: at `debug` where another message reports it. The callers of `acquire` get their errors, perhaps thousands
-   * a second, and `healthChanged` has reported a server that is down at the start.
+   * Logs the error, at `debug` if it is reported elsewhere. The callers of `acquire` get their errors, and
+   * `healthChanged` has reported a server that is down at the start.
    */
   backendFailed({ operation, error }: LockEvents['backendFailed']): void {
     const message = getErrorMessage(error);
-    const isReported = operation === 'acquire' || (operation === 'start' && this.#isDown);
-    if (isReported) this.#logger.debug?.(`${this.#prefix}${message}`);
+    const isReportedElsewhere = operation === 'acquire' || (operation === 'start' && this.#isDown);
+    if (isReportedElsewhere) this.#logger.debug?.(`${this.#prefix}${message}`);
     else this.#warn(message);
   }
 

@@ -7,7 +7,7 @@ const SERVICE_TOKEN_PATTERN = /^LockService\((?<backend>.+)\)$/u;
 
 type ListedProvider = ReturnType<DiscoveryService['getProviders']>[number];
 
-/** Returns the lock services by the names of their backends. A service is listed once, whatever tokens stand for it. */
+/** Returns the lock services by the names of their backends. A service with several tokens is listed once. */
 export function findLockServices(discovery: DiscoveryService): Map<string, LockService> {
   const services = new Map<string, LockService>();
   const listedServices = new Set<LockService>();

@@ -17,7 +17,7 @@ export class LockServices implements NamedLockServices, BeforeApplicationShutdow
   readonly #services: ReadonlyMap<string, LockService>;
   #logger: LoggerService = new Logger('LockService');
 
-  /** @throws LockConfigurationError an option is invalid; the backends have other names than `names` */
+  /** @throws LockConfigurationError when an option is invalid, or the names of the backends are not `names` */
   constructor(input: GivenBackend | DistributedLockOptions, names: readonly string[], modules: ModulesContainer) {
     const { backends, serviceOptions, logger, sharesBackend } = resolveModuleOptions(input, names);
     const actualNames = Object.keys(backends);
@@ -34,10 +34,10 @@ export class LockServices implements NamedLockServices, BeforeApplicationShutdow
     this.#services = new Map(
       Object.entries(backends).map(([name, givenBackend]) => {
         const backend = openBackend(givenBackend);
-        const label = name === DEFAULT_BACKEND ? backend.name : `${name} (${backend.name})`;
+        const backendLabel = name === DEFAULT_BACKEND ? backend.name : `${name} (${backend.name})`;
         const { observers: userObservers = [] } = serviceOptions;
         const needsLogger = logger !== false && !userObservers.some((observer) => observer instanceof LockLogger);
-        const lockLogger = new LockLogger({ backend: label, ...(logger ? { logger } : {}) });
+        const lockLogger = new LockLogger({ backend: backendLabel, ...(logger ? { logger } : {}) });
         const observers = needsLogger ? [lockLogger, ...userObservers] : userObservers;
         const namespaceOption = sharesBackend ? getNamespaceOption(name, serviceOptions) : {};
         return [name, new LockService(backend, { ...serviceOptions, ...namespaceOption, observers })];
@@ -91,7 +91,7 @@ function getNamespaceOption(name: string, { namespace }: LockServiceOptions): Lo
   return { namespace: namespace === undefined ? suffix : `${namespace}.${suffix}` };
 }
 
-/** The returned function collects the templates at its first call, after the start. */
+/** Returns a function that names the template of a key. The first call, after the start, collects the templates. */
 function createTemplateNamer(modules: ModulesContainer): (key: string) => string {
   let templateNames: KeyTemplateNames | undefined;
   return (key) => (templateNames ??= KeyTemplateNames.of(new DiscoveryService(modules))).nameOf(key);

@@ -3,8 +3,8 @@ import type { Method } from '../../decorators/declaration.js';
 import { replaceHandler, throwWithoutDetails } from './replaced-handlers.js';
 
 /**
- * Removes keys, hosts and processes from the lock errors with which a stream of events fails. Nest sends clients the
- * messages of these errors, and asks no filter.
+ * Replaces the handler of an event stream by one whose lock errors have no keys, hosts and processes. Nest sends the
+ * messages of these errors to clients without calling a filter.
  */
 export function wrapEventStream(prototype: object, name: string, handler: Method): void {
   replaceHandler(prototype, name, handler, function (this: unknown, ...args: unknown[]): unknown {

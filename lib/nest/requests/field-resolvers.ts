@@ -2,7 +2,7 @@ import type { Method } from '../../decorators/declaration.js';
 import { replaceHandler, throwWithoutDetails } from './replaced-handlers.js';
 
 /**
- * Removes keys, hosts and processes from the lock errors that the resolver of a field throws. Nest runs interceptors
+ * Replaces the resolver of a field by one whose lock errors have no keys, hosts and processes. Nest runs interceptors
  * and filters for fields only with `fieldResolverEnhancers`.
  */
 export function wrapFieldResolver(prototype: object, name: string, resolver: Method): void {

@@ -69,7 +69,7 @@ export class LockErrorTranslator implements ExceptionFilter<LibraryError> {
     return [...filters, ...this.#getGlobalFilters(context)].some((filter) => catchesErrorClass(filter, error));
   }
 
-  /** Nest calls no global filters in gateways and hybrid applications. */
+  /** Returns the global filters that Nest calls: none in gateways, and none for messages in hybrid applications. */
   #getGlobalFilters(context: ExecutionContext): readonly unknown[] {
     const type = context.getType();
     if (type === 'ws' || (type === 'rpc' && this.adapterHost.httpAdapter)) return [];

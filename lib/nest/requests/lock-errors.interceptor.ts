@@ -14,7 +14,7 @@ export function setLockErrorTranslator(
   if (isGlobal || !translators.has(modules)) translators.set(modules, translator);
 }
 
-/** First interceptor of a class, so that the other interceptors see the original lock errors. */
+/** Translates lock errors. Must be the first interceptor, so that the other interceptors see the original errors. */
 @Injectable()
 export class LockErrorsInterceptor implements NestInterceptor {
   constructor(private readonly modules: ModulesContainer) {}

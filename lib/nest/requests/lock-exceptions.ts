@@ -24,7 +24,7 @@ export async function toTransportException(
     case 'ws': {
       const { WsException } = await import('@nestjs/websockets');
       const ws = host.switchToWs();
-      // Nest's own exceptions tell the client the message that failed in this form.
+      // Nest's own exceptions have the same form, which tells the client the message that failed.
       const failedMessage = { pattern: ws.getPattern(), data: ws.getData<unknown>() };
       return addCause(new WsException({ ...toMessageBody(answer), cause: failedMessage }), error);
     }

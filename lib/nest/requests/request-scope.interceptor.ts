@@ -3,8 +3,8 @@ import { finalize, Observable, tap } from 'rxjs';
 import { RequestScope, runInRequest } from './request-scope.js';
 
 /**
- * Interceptor that must be the last before the handler: those before it may call the handler in the asynchronous
- * context of another request.
+ * Interceptor that must be the last before the handler, because other interceptors may call the handler in the
+ * asynchronous context of another request.
  */
 @Injectable()
 export class RequestScopeInterceptor implements NestInterceptor {

@@ -6,7 +6,7 @@ import { getDeclaration } from '../method-metadata.js';
 import { isClosed, type RawResponse, getRawResponse } from './raw-response.js';
 
 /** Status "client closed request" of nginx. No client reads it, and Nest does not log an `HttpException`. */
-const CLIENT_CLOSED_REQUEST = 499;
+const CLIENT_CLOSED_REQUEST_STATUS = 499;
 
 const requestScopeStorage = sharedState('requests', () => new AsyncLocalStorage<RequestScope>());
 
@@ -33,7 +33,7 @@ export class RequestScope {
     return this.#abandonController.signal;
   }
 
-  /** Response to the request. `undefined` after the end of the handler, as work that goes on belongs to no request. */
+  /** Response to the request; `undefined` after the handler has ended, when further work belongs to no request. */
   get pendingResponse(): RawResponse | undefined {
     return this.#hasEnded ? undefined : this.#response;
   }
@@ -55,7 +55,7 @@ export class RequestScope {
   };
 
   #abortWaits(message: string): void {
-    this.#abandonController?.abort(new HttpException(message, CLIENT_CLOSED_REQUEST));
+    this.#abandonController?.abort(new HttpException(message, CLIENT_CLOSED_REQUEST_STATUS));
   }
 }
 

@@ -5,8 +5,8 @@ import { isObject } from '../../decorators/is-object.js';
 export const REQUEST_PARTS: ReadonlySet<string> = new Set(['params', 'query', 'body', 'user', 'data']);
 
 /**
- * Over HTTP and GraphQL, `:id` is a route parameter, and `:body.id` a property of a part of the request. In a message,
- * `:id` and `:data.id` are the same property.
+ * Reads the value of a placeholder from the request. Over HTTP and GraphQL, `:id` is a route parameter, and `:body.id`
+ * a property of a part of the request. In a message, `:id` and `:data.id` are the same property.
  */
 export function readRequestValue(context: ExecutionContext, head: string, restOfPath: readonly string[]): unknown {
   switch (context.getType<string>()) {

@@ -5,7 +5,7 @@ import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 /** Some iterators break the protocol and resolve to `null`. */
 type IterationResult = IteratorResult<unknown> | null;
 
-/** Overrides the methods of the result itself instead of wrapping it, because callers may need its other members. */
+/** Overrides methods of `result` instead of wrapping it, because callers may need other members of `result`. */
 export function followIterator(result: object, callbacks: FollowCallbacks): FollowedResult {
   const cancellation = new AbortController();
   const asyncContext = new AsyncResource('LockedResult');

@@ -16,7 +16,7 @@ import {
 } from 'rxjs';
 import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 
-/** Ends the work when the last subscription ends. Later subscribers get an error, because the lock is released by then. */
+/** Calls `onEnd` when the last subscription ends. Later subscribers get an error, because the lock is released then. */
 export function followObservable(
   source: Observable<unknown>,
   { onEnd, whenReleased }: FollowCallbacks,

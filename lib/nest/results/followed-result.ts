@@ -5,7 +5,7 @@ export interface FollowedResult {
 }
 
 export interface FollowCallbacks {
-  /** May be called more than once. */
+  /** Called when the work has ended, perhaps more than once. */
   readonly onEnd: () => void;
   /** Returns a promise that resolves when the lock is released, and rejects when the lock was lost before. */
   readonly whenReleased: () => Promise<unknown>;

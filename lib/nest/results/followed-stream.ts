@@ -20,20 +20,20 @@ export function isNodeStream(value: unknown): value is Readable | Writable {
   return isObject(value) && ['pipe', 'on'].every((name) => typeof Reflect.get(value, name) === 'function');
 }
 
-/** Returns `undefined` for a stream that has ended, and for one without a state: it may have ended long ago. */
+/** Returns `undefined` for a stream that has ended, or whose properties do not tell whether it has. */
 export function followStream(
   value: object,
   stream: Readable | Writable,
   { onEnd }: FollowCallbacks,
 ): FollowedResult | undefined {
-  if (!isLive(stream)) return undefined;
+  if (!isKnownToBeOpen(stream)) return undefined;
   // A duplex stream has ended when its readable side has: callers read it, and its writable side may stay open.
   finished(stream, 'readable' in stream ? { writable: false } : {}, onEnd);
   return { value, cancel: (reason) => void stream.destroy?.(reason) };
 }
 
 /** Returns whether the state of a stream says that it has not ended. Old libraries keep little or no state. */
-function isLive({ readable, writable, writableFinished, destroyed }: StreamState): boolean {
+function isKnownToBeOpen({ readable, writable, writableFinished, destroyed }: StreamState): boolean {
   return destroyed !== true && (readable ?? (writable === true || writableFinished === false));
 }
 

@@ -24,8 +24,8 @@ interface LockedCall {
 }
 
 /**
- * Returns `undefined` for a result without further work. The loss of a lock, or the end of the request, ends the work
- * with an error.
+ * Follows the work behind the result of a locked method. Returns `undefined` when there is none. The loss of a lock, or
+ * the end of the request, ends the work with an error.
  * @throws LockConfigurationError with the option `returns`: the end of the work cannot be observed
  */
 export function followLockedResult(result: unknown, call: LockedCall): LockedResult | undefined {
@@ -75,9 +75,9 @@ function isSubscription(value: object): boolean {
   return 'closed' in value && ['add', 'unsubscribe'].every((name) => typeof Reflect.get(value, name) === 'function');
 }
 
-function createUnobservableError(label: string, resultKind: string): LockConfigurationError {
+function createUnobservableError(label: string, resultType: string): LockConfigurationError {
   return new LockConfigurationError(
-    `${label} returned ${resultKind}, whose work would outlive the lock unseen: return what that work results in`,
+    `${label} returned ${resultType}, whose work would outlive the lock unseen: return what that work results in`,
     'returns',
   );
 }

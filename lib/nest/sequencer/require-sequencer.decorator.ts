@@ -70,7 +70,7 @@ function createGuardClass(header: string, { backend, key }: RequireSequencerOpti
       if (context.getType() !== 'http') throw createHttpOnlyError(context.getHandler().name);
       const request = context.switchToHttp().getRequest<HttpRequest>();
       const sequencer = request.headers[header];
-      // `key` may return `undefined` at run time. The property is set all the same, and no sequencer has this key.
+      // `key` may return `undefined` in spite of its type. The property is set even so: then no sequencer matches.
       const expected: { key?: string } = key ? { key: key(request) } : {};
       const state = typeof sequencer === 'string' ? await this.locks.checkSequencer(sequencer, expected) : 'unknown';
       if (state === 'stale') throw new ConflictException('The lock that this request was made under is no longer held');

@@ -19,7 +19,7 @@ import { type Metadata, NotGrpcError, NotProcessedError, type StreamListener } f
 import {
   type KeyValue,
   METHOD,
-  type Outcome,
+  type TransactionOutcome,
   type KeyRange,
   parseOutcome,
   encodeTransaction,
@@ -30,14 +30,14 @@ import { encode, type Message } from './protobuf.js';
 /** Metadata by which a member without a leader refuses a request at once, instead of waiting for a leader. */
 const REQUIRE_LEADER = { hasleader: 'true' };
 
-/** Maximum number of concurrent requests. It reaches full throughput: a larger one would only make all answers late. */
+/** Maximum number of concurrent requests. It allows full throughput. A larger one would only delay all answers. */
 const MAX_CONCURRENT_REQUESTS = 64;
-/** Factor on the request time-out while the server still answers other requests: a retry would only add load. */
+/** Factor on the request time-out while the server answers other requests. An early retry would only add load. */
 const BUSY_TIMEOUT_FACTOR = 4;
 /** Maximum number of tries of a request that the server has not processed. */
 const MAX_TRIES = 3;
 /** Number of answers of each endpoint that must agree: several members may share an address. */
-const RECOMPARISONS = 5;
+const COMPARISONS_PER_ENDPOINT = 5;
 
 /**
  * Client that uses one member at a time, and moves to the next when a connection fails or its member has no leader.
@@ -59,7 +59,7 @@ export class EtcdClient {
     this.#endpointIndex = randomInt(options.endpoints.length);
   }
 
-  async transact(request: Transaction): Promise<Outcome> {
+  async transact(request: Transaction): Promise<TransactionOutcome> {
     const maxMs = this.options.requestTimeoutMs * BUSY_TIMEOUT_FACTOR;
     return parseOutcome(await this.#requestLimit.run(() => this.#call(METHOD.txn, encodeTransaction(request), maxMs)));
   }
@@ -67,11 +67,11 @@ export class EtcdClient {
   /** Returns the entries of each range as of one revision. */
   async list(...ranges: readonly KeyRange[]): Promise<readonly (readonly KeyValue[])[]> {
     const request = encodeTransaction({ steps: ranges.map((list) => ({ list })) });
-    return parseOutcome(await this.#requestLimit.run(() => this.call(METHOD.txn, request))).readKeysByStep();
+    return parseOutcome(await this.#requestLimit.run(() => this.call(METHOD.txn, request))).readKeyValuesByStep();
   }
 
-  /** Bypasses the requests that wait, because the heartbeat of a session depends on this call. */
-  async read(names: readonly string[]): Promise<Outcome> {
+  /** Reads keys. `#requestLimit` does not apply, because the heartbeat of a session depends on this call. */
+  async read(names: readonly string[]): Promise<TransactionOutcome> {
     return parseOutcome(await this.call(METHOD.txn, encodeTransaction({ steps: names.map((get) => ({ get })) })));
   }
 
@@ -80,7 +80,7 @@ export class EtcdClient {
   }
 
   /**
-   * Asks each endpoint for its cluster. Skips those that do not answer, which are compared when they are used.
+   * Asks each endpoint for its cluster. An endpoint that does not answer is compared later, when it is used.
    * @throws LockConfigurationError when the endpoints are of different clusters
    */
   async compareClusters(): Promise<void> {
@@ -113,9 +113,9 @@ export class EtcdClient {
   async #compareClustersAgain(): Promise<void> {
     this.#isComparingAgain = true;
     const guard = new ClusterGuard();
-    const urls = this.options.endpoints.flatMap((url) => Array.from({ length: RECOMPARISONS }, () => url));
-    const readings = urls.map((url) => this.#checkCluster(url, REQUIRE_LEADER, guard));
-    const areOneCluster = await Promise.all(readings).then(
+    const urls = this.options.endpoints.flatMap((url) => Array.from({ length: COMPARISONS_PER_ENDPOINT }, () => url));
+    const comparisons = urls.map((url) => this.#checkCluster(url, REQUIRE_LEADER, guard));
+    const areOneCluster = await Promise.all(comparisons).then(
       () => true,
       () => false,
     );
@@ -150,7 +150,7 @@ export class EtcdClient {
     }
   }
 
-  /** Moves to the next member after a refusal because of a member's own state, until all endpoints have refused. */
+  /** Sends a request. Tries the next member if one refuses because of its own state, until all have refused. */
   async #callMember(
     method: string,
     request: Buffer,
@@ -204,8 +204,8 @@ export class EtcdClient {
   }
 
   /**
-   * Turns to the next member for later requests, and lets requests under way finish. Reports `down` only with an error,
-   * because a planned close endangers no lease.
+   * Turns to the next member for later requests, and lets requests under way finish. Reports `down` only if there is an
+   * `error`: a close that the server announced endangers no lease.
    */
   #leaveMember(connection: GrpcConnection, error?: Error): void {
     if (this.#connection !== connection) return;

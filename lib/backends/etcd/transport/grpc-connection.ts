@@ -11,9 +11,9 @@ export class StaleConnectionError extends Error {
   override readonly name = 'StaleConnectionError';
 }
 
-/** No ping is sent if the server was heard from within this time: the connection evidently works. */
+/** Minimum milliseconds without data from the server before a ping is sent. More recent data make a ping needless. */
 const MIN_SILENCE_BEFORE_PING_MS = 100;
-/** etcd closes a connection that is pinged more often than this, unless it has sent data in between. */
+/** etcd closes a connection that is pinged more often than this, unless etcd has sent data between the pings. */
 const MIN_PING_INTERVAL_MS = 5_000;
 /** Minimum time-out of a ping. The usual one is half of `maxSilenceMs`: a ping needs neither a disk nor a quorum. */
 const MIN_PING_TIMEOUT_MS = 1_000;
@@ -147,7 +147,10 @@ export class GrpcConnection {
     });
   }
 
-  /** Returns a `StaleConnectionError` if the connection worked before, unless `error` tells of the request itself. */
+  /**
+   * Returns `error` if it concerns the request alone. Otherwise returns a `StaleConnectionError` if the connection
+   * worked before.
+   */
   #toLossError(error: Error): Error {
     if (error instanceof EtcdError || error instanceof NotGrpcError || error instanceof NotProcessedError) return error;
     const { message } = this.#endReason ?? error;

@@ -13,7 +13,7 @@ export function encodeFrame(message: Buffer): Buffer {
 export class FrameReader {
   #chunks: Buffer[] = [];
   #chunksLength = 0;
-  /** Number of bytes to wait for before pieces are joined, so that each byte is copied twice at most. */
+  /** Number of bytes to wait for before the chunks are joined, so that each byte is copied twice at most. */
   #neededBytes = PREFIX_LENGTH;
 
   /**

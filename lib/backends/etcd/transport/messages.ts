@@ -97,29 +97,29 @@ export interface KeyValue {
   readonly lease: bigint;
 }
 
-export interface Outcome {
+export interface TransactionOutcome {
   readonly revision: bigint;
   /** Term of the leader that is known to the member that answered. */
   readonly term: bigint;
   /** Whether all conditions held. */
   readonly succeeded: boolean;
-  /** First key of each step's result; `undefined` where there is none. */
-  readonly firstKeys: readonly (KeyValue | undefined)[];
-  /** Decodes and returns all keys of each step's result. */
-  readonly readKeysByStep: () => readonly (readonly KeyValue[])[];
+  /** Entry that each `get` step found; `undefined` where there is none. Not meant for `list` steps. */
+  readonly firstKeyValues: readonly (KeyValue | undefined)[];
+  /** Decodes and returns all entries of each step's result. */
+  readonly readKeyValuesByStep: () => readonly (readonly KeyValue[])[];
 }
 
-export function parseOutcome(reply: Message): Outcome {
+export function parseOutcome(reply: Message): TransactionOutcome {
   const header = reply.message(1);
   return {
     revision: header?.integer(3) ?? 0n,
     term: header?.integer(4) ?? 0n,
     succeeded: reply.flag(2),
-    firstKeys: reply.messages(3).map((response) => {
+    firstKeyValues: reply.messages(3).map((response) => {
       const first = response.message(1)?.message(2);
       return first && parseKeyValue(first);
     }),
-    readKeysByStep: () =>
+    readKeyValuesByStep: () =>
       reply.messages(3).map((response) => (response.message(1)?.messages(2) ?? []).map(parseKeyValue)),
   };
 }

@@ -9,17 +9,17 @@ const FIXED_32 = 5;
 
 /** Encodes a message of Protocol Buffers: https://protobuf.dev/programming-guides/encoding/ */
 export function encode(...fields: readonly Field[]): Buffer {
-  const parts: Uint8Array[] = [];
+  const encodedParts: Uint8Array[] = [];
   for (const [fieldNumber, value] of fields) {
     if (value === undefined) continue;
     if (typeof value === 'string' || value instanceof Uint8Array) {
       const bytes = typeof value === 'string' ? Buffer.from(value) : value;
-      parts.push(encodeVarint(BigInt(fieldNumber * 8 + BYTES)), encodeVarint(BigInt(bytes.length)), bytes);
+      encodedParts.push(encodeVarint(BigInt(fieldNumber * 8 + BYTES)), encodeVarint(BigInt(bytes.length)), bytes);
     } else if (BigInt(value) !== 0n) {
-      parts.push(encodeVarint(BigInt(fieldNumber * 8 + VARINT)), encodeVarint(BigInt(value)));
+      encodedParts.push(encodeVarint(BigInt(fieldNumber * 8 + VARINT)), encodeVarint(BigInt(value)));
     }
   }
-  return Buffer.concat(parts);
+  return Buffer.concat(encodedParts);
 }
 
 function encodeVarint(value: bigint): Uint8Array {

@@ -29,7 +29,7 @@ export class WatchStream {
   #hasEnded = false;
 
   /**
-   * @param onEnd is called when the stream ends by itself, with the wake-ups of keys whose deletion may have been
+   * @param onEnd is called when the stream ends by itself, with the callbacks of all watches: a deletion may have been
    * missed
    */
   constructor(

@@ -1,5 +1,5 @@
 import {
-  type Addition,
+  type AddResult,
   counterExptime,
   type MemcachedDialect,
   type MemcachedLease,
@@ -62,7 +62,7 @@ export class ClassicDialect implements MemcachedDialect {
     return isDeleted;
   }
 
-  async addItem(name: string, value: string, exptime: number): Promise<Addition> {
+  async addItem(name: string, value: string, exptime: number): Promise<AddResult> {
     const [isAdded, items] = await this.connection.exchange(addCommand(name, value, exptime), getsCommand(name));
     return { isAdded, item: items.get(name) ?? null };
   }

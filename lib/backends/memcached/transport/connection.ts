@@ -13,8 +13,9 @@ export type MemcachedConnectionOptions = Pick<ServerAddress, 'host' | 'port'> &
 const KEEP_ALIVE_INTERVAL_MS = 10_000;
 
 /**
- * Connection that ends as soon as a reply is overdue or does not fit, so that replies are never mixed up. Plain TCP is
- * reset: unlike a close, a reset also discards what is still on its way to the server.
+ * Connection that ends as soon as a reply is overdue or does not fit its request, so that replies are never mixed up. A
+ * connection without TLS is reset. Unlike a close, a reset also discards requests that are still on their way to the
+ * server.
  */
 export class MemcachedConnection {
   onLost: (error: MemcachedError) => void = () => undefined;
@@ -31,9 +32,9 @@ export class MemcachedConnection {
     private readonly options: MemcachedConnectionOptions,
   ) {
     const { requestTimeoutMs } = options;
-    const nextDueAt = (): number => (this.#pipeline.oldestSentAt ?? Infinity) + requestTimeoutMs;
+    const getNextDueAt = (): number => (this.#pipeline.oldestSentAt ?? Infinity) + requestTimeoutMs;
     const onOverdue = (): void => this.#fail(new MemcachedError('unknown', `no answer within ${requestTimeoutMs} ms`));
-    this.#timeouts = new ReplyTimeouts(systemClock, requestTimeoutMs, nextDueAt, onOverdue);
+    this.#timeouts = new ReplyTimeouts(systemClock, requestTimeoutMs, getNextDueAt, onOverdue);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_INTERVAL_MS);
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
@@ -45,10 +46,10 @@ export class MemcachedConnection {
   static async open(options: MemcachedConnectionOptions): Promise<MemcachedConnection> {
     const { host, port, connectTimeoutMs } = options;
     const tls = options.tls && (await getPresentValue('tls', options.tls, connectTimeoutMs));
-    // A server chooses its certificate by a name, not by an address.
+    // Server name indication allows host names only, not addresses.
     const tlsOptions = isIP(host) === 0 ? { servername: host } : {};
     const socket = tls ? connectTls({ host, port, ...tlsOptions, ...tls }) : connectTcp({ host, port });
-    // The socket may report errors after nobody waits for it.
+    // An error without a listener would end the process, even after the attempt to connect has ended.
     socket.on('error', () => undefined);
     try {
       const isConnected = await isFulfilledWithin(

@@ -6,7 +6,7 @@ export interface ReplyPart {
   readonly data?: string;
 }
 
-/** Longer than any line of the protocol: a key has at most 250 bytes, a statistic fewer. */
+/** Length that no line of the protocol reaches: a key has at most 250 bytes, and a statistic has fewer. */
 const MAX_LINE_LENGTH = 2_048;
 /** Maximum size of an item by a server's default settings. */
 const MAX_BLOCK_BYTES = 1_048_576;

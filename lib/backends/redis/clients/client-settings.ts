@@ -24,6 +24,7 @@ export interface ServerLocation {
   readonly tls?: ConnectionOptions | undefined;
 }
 
+/** Location of a master whose address Sentinels tell. */
 export interface MasterLocation {
   /** Name of the master in the Sentinels' configuration. */
   readonly name: string;
@@ -34,7 +35,7 @@ export interface MasterLocation {
   readonly sentinelTls?: ConnectionOptions | undefined;
 }
 
-/** Makes clients of one package, which are not connected yet. */
+/** Factory for clients of one package. A new client is not connected yet. */
 export interface ClientMaker {
   makeClient(location: ServerLocation, login: LoginSource): RedisClient;
   makeMasterClient(location: MasterLocation, login: LoginSource, sentinelLogin: LoginSource): RedisClient;
@@ -60,7 +61,7 @@ export function createReconnectRule(): (error: Error) => boolean {
   };
 }
 
-/** Returns a unique name, by which the backend recognizes a client's connection in the server's list. */
+/** Returns a unique name, by which the backend finds a client's connection in the reply of `CLIENT LIST`. */
 export function createConnectionName(): string {
   return `${CONNECTION_NAME_PREFIX}:${randomUUID()}`;
 }
@@ -86,13 +87,13 @@ export async function selectDatabase(db: number, sendCommand: RedisClient['call'
     // In lower case, because ioredis sends no `SELECT` in upper case before the client is ready.
     await sendCommand('select', db);
   } catch (error) {
-    // A connection begins in database 0, and needs no SELECT for it. The user may lack the right to SELECT.
+    // Each connection begins in database 0, and needs no right to SELECT for it. NOAUTH means that a login is missing.
     if (db !== 0 || !isErrorReply(error) || error.message.startsWith('NOAUTH')) throw error;
   }
 }
 
 /** Calls a login function until it succeeds. Resolves to `undefined` when `isStopped` returns true before that. */
-export async function askForLogin(
+export async function getLoginWithRetries(
   login: LoginSource,
   onError: (error: unknown) => void,
   isStopped: () => boolean,

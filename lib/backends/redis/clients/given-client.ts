@@ -14,14 +14,14 @@ import {
 /** A client that the application has made, and passes in the option `client`. */
 export type GivenClient = RedisClient | RedisCluster | NodeRedisClient | NodeRedisCluster | NodeRedisSentinel;
 
-const CLIENT_METHODS = ['call', 'duplicate', 'connect', 'disconnect', 'on', 'off'];
-const CLUSTER_METHODS = ['connect', 'call', 'nodes'];
+const IOREDIS_METHODS = ['call', 'duplicate', 'connect', 'disconnect', 'on', 'off'];
+const IOREDIS_CLUSTER_METHODS = ['connect', 'call', 'nodes'];
 
 export function assertClient(client: unknown): void {
   if (isNodeRedisPool(client))
     refuseOption('client', 'must not be a pool, whose commands overtake each other: give a client of createClient()');
   if (isNodeRedis(client)) return;
-  const missingNames = missingMethods(client, isCluster(client) ? CLUSTER_METHODS : CLIENT_METHODS);
+  const missingNames = findMissingMethods(client, isIoredisCluster(client) ? IOREDIS_CLUSTER_METHODS : IOREDIS_METHODS);
   if (missingNames.length === 0) return;
   const problem = Object(client) === client ? `has no ${missingNames.join(', ')}` : `was ${shownOption(client)}`;
   refuseOption('client', `must be a client of ioredis or of redis, version 5 or 6; it ${problem}`);
@@ -29,7 +29,7 @@ export function assertClient(client: unknown): void {
 
 export function isSingleServerClient(client: unknown): client is RedisClient | NodeRedisClient {
   if (isNodeRedis(client)) return isNodeRedisClient(client);
-  return !isCluster(client) && missingMethods(client, CLIENT_METHODS).length === 0;
+  return !isIoredisCluster(client) && findMissingMethods(client, IOREDIS_METHODS).length === 0;
 }
 
 function isNodeRedis(client: unknown): client is NodeRedisClient | NodeRedisCluster | NodeRedisSentinel {
@@ -43,14 +43,14 @@ export function followsFailovers(client: unknown): boolean {
 }
 
 function hasSeveralServers(client: unknown): boolean {
-  return isCluster(client) || isNodeRedisCluster(client) || isNodeRedisSentinel(client);
+  return isIoredisCluster(client) || isNodeRedisCluster(client) || isNodeRedisSentinel(client);
 }
 
-export function isCluster(client: unknown): client is RedisCluster {
+export function isIoredisCluster(client: unknown): client is RedisCluster {
   return Reflect.get(Object(client), 'isCluster') === true;
 }
 
-function missingMethods(client: unknown, methods: readonly string[]): readonly string[] {
+function findMissingMethods(client: unknown, methods: readonly string[]): readonly string[] {
   return methods.filter((name) => typeof Reflect.get(Object(client), name) !== 'function');
 }
 
@@ -64,19 +64,19 @@ export function assertSendsNothingLate(client: unknown): void {
   if (hasSeveralServers(client)) return;
   const options: Partial<Record<string, unknown>> = Object(Reflect.get(Object(client), 'options'));
   const { maySendLate, requiredOptions } = isNodeRedisClient(client)
-    ? sendDelayOfNodeRedis(options)
-    : sendDelayOfIoredis(options);
+    ? sendRiskOfNodeRedis(options)
+    : sendRiskOfIoredis(options);
   if (!maySendLate) return;
   const remedy = `make it with { ${requiredOptions} }, or give its url`;
   refuseOption('client', `sends commands late, which lets two hold a key in mode 'getset': ${remedy}`);
 }
 
-interface SendDelay {
+interface SendRisk {
   readonly maySendLate: boolean;
   readonly requiredOptions: string;
 }
 
-function sendDelayOfIoredis(options: Partial<Record<string, unknown>>): SendDelay {
+function sendRiskOfIoredis(options: Partial<Record<string, unknown>>): SendRisk {
   const canResend = options.autoResendUnfulfilledCommands !== false && options.maxRetriesPerRequest !== 0;
   return {
     maySendLate: options.enableOfflineQueue !== false || canResend,
@@ -85,7 +85,7 @@ function sendDelayOfIoredis(options: Partial<Record<string, unknown>>): SendDela
 }
 
 /** node-redis queues commands while it is offline, and holds them back during maintenance. */
-function sendDelayOfNodeRedis({ disableOfflineQueue, maintNotifications = 'disabled' }: NodeRedisOptions): SendDelay {
+function sendRiskOfNodeRedis({ disableOfflineQueue, maintNotifications = 'disabled' }: NodeRedisOptions): SendRisk {
   return {
     maySendLate: disableOfflineQueue !== true || maintNotifications !== 'disabled',
     requiredOptions: "disableOfflineQueue: true, maintNotifications: 'disabled'",

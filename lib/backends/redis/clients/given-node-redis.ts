@@ -4,18 +4,19 @@ import { duplicateNodeRedis } from './node-redis.js';
 import { callNodeRedis, LateWriteMonitor } from './node-redis-command.js';
 import type { NodeRedisClient } from './node-redis-types.js';
 
-const adapters = new WeakMap<NodeRedisClient, GivenNodeRedis>();
+const adapterByClient = new WeakMap<NodeRedisClient, GivenNodeRedis>();
 
 /** Returns the adapter that all lock services on a client share: together they add one listener for each event. */
 export function adaptNodeRedis(client: NodeRedisClient): RedisClient {
-  const adapter = adapters.get(client) ?? new GivenNodeRedis(client);
-  adapters.set(client, adapter);
+  const adapter = adapterByClient.get(client) ?? new GivenNodeRedis(client);
+  adapterByClient.set(client, adapter);
   return adapter;
 }
 
+/** Adapter that gives the application's client of node-redis the interface of `RedisClient`. */
 class GivenNodeRedis extends EventEmitter implements RedisClient {
   readonly isCluster = false;
-  /** Raw commands of node-redis have no `keyPrefix`. */
+  /** Empty prefix, because node-redis puts none before the keys of a command. */
   readonly options = { keyPrefix: '' };
   readonly #client: NodeRedisClient;
   readonly #lateWriteMonitor = new LateWriteMonitor();

@@ -2,7 +2,7 @@ import type { RedisOptions } from 'ioredis';
 import type { Login, LoginSource } from '../access-options.js';
 import type { RedisClient } from '../connection/redis-client.js';
 import {
-  askForLogin,
+  getLoginWithRetries,
   type ClientMaker,
   CONNECT_TIMEOUT_MS,
   createConnectionName,
@@ -22,7 +22,7 @@ const DISCONNECT_TIMEOUT_MS = 50;
  * run after it was reported as failed.
  *
  * Automatic pipelines are off, because they treat `ssubscribe` as an ordinary command. `withDatabaseCheck` replaces the
- * ready check. All servers speak RESP2, with which `KeyTracking` works.
+ * ready check. `KeyTracking` is written for RESP2, which all servers speak.
  */
 const FIXED_OPTIONS = {
   lazyConnect: true,
@@ -45,11 +45,11 @@ export function createOwnClientOptions() {
 type ReadyCheckCallback = (error: unknown, info?: object) => void;
 
 /**
- * Replaces the ready check of ioredis: the client is ready when its server has selected its database.
+ * Replaces the ready check of ioredis, so that a client becomes ready only in its configured database.
  *
- * ioredis goes on in database 0 when `SELECT` fails, for example on a busy server. The check of ioredis needs `INFO`,
- * which some servers do not have. Without any check version 5 treats a connection that ended during its handshake as
- * ready, and never makes another one: https://github.com/redis/ioredis/issues/2099
+ * ioredis itself uses database 0 when `SELECT` fails, for example on a busy server. The check of ioredis needs `INFO`,
+ * which some servers do not have. With no check, ioredis 5 counts a connection that ended during its handshake as
+ * ready, and never connects again: https://github.com/redis/ioredis/issues/2099
  */
 export function withDatabaseCheck<Client extends RedisClient>(client: Client): Client {
   const checkDatabase = async (onChecked: ReadyCheckCallback): Promise<void> => {
@@ -69,6 +69,7 @@ type ClientOptions = Omit<RedisOptions, 'replyMapping'>;
 export async function importIoredis(): Promise<ClientMaker> {
   const { Redis } = await import('ioredis');
 
+  /** Client that calls its login function again for each connection. */
   class LoginRedis extends Redis {
     #isDisconnected = false;
 
@@ -82,7 +83,7 @@ export async function importIoredis(): Promise<ClientMaker> {
     override async connect(): Promise<void> {
       this.#isDisconnected = false;
       const onError = (error: unknown): void => void this.emit('error', error);
-      const login = await askForLogin(this.loginSource, onError, () => this.#isDisconnected);
+      const login = await getLoginWithRetries(this.loginSource, onError, () => this.#isDisconnected);
       if (!login) return;
       Object.assign(this.options, login);
       await super.connect();

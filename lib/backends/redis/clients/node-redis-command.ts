@@ -3,7 +3,7 @@ import { systemClock } from '../../../core/index.js';
 import type { RedisArgument, RedisClient } from '../connection/redis-client.js';
 import type { NodeRedisClient } from './node-redis-types.js';
 
-const MAX_WRITE_DELAY_MS = 100;
+const LATE_WRITE_DELAY_MS = 100;
 
 /**
  * Options that replace those of the application: its `typeMapping` would change replies, and its signal and time-out
@@ -17,9 +17,9 @@ export function callNodeRedis(client: NodeRedisClient, command: string, ...args:
 }
 
 /**
- * Substitute for the socket of node-redis, which is private. node-redis writes a command in the next iteration of the
- * event loop. When a blocked loop delays the write, `bytesRead` grows although nothing was read: the server got the
- * command late, and must not count as silent.
+ * Stand-in for the socket of node-redis, which is private. `RedisConnection` counts a server as silent if no reply
+ * comes and `bytesRead` stays the same. node-redis writes a command in the next event loop iteration. If a blocked loop
+ * delays that write, `bytesRead` grows here although nothing was read, so that the server does not count as silent.
  */
 export class LateWriteMonitor {
   readonly stream: NonNullable<RedisClient['stream']> & { bytesRead: number } = {
@@ -35,7 +35,7 @@ export class LateWriteMonitor {
     const calledAt = systemClock.now();
     setImmediate(() => {
       this.#isWritePending = false;
-      if (systemClock.now() - calledAt > MAX_WRITE_DELAY_MS) this.stream.bytesRead += 1;
+      if (systemClock.now() - calledAt > LATE_WRITE_DELAY_MS) this.stream.bytesRead += 1;
     });
   }
 }

@@ -9,14 +9,14 @@ import { endNodeRedis } from './own-node-redis.js';
 type SentinelClientMaker = (address: Required<RedisAddress>, signal: AbortSignal) => Promise<NodeRedisClient>;
 
 /** @throws when no Sentinel knows the master: https://redis.io/docs/latest/develop/reference/sentinel-clients/ */
-export async function findMaster(
+export async function findMasterAddress(
   { sentinels, name, natMap }: Pick<MasterLocation, 'sentinels' | 'name' | 'natMap'>,
   makeClient: SentinelClientMaker,
 ): Promise<Required<RedisAddress>> {
   let failureReason = `they do not know the master "${name}"`;
   for (const sentinel of sentinels) {
     try {
-      const reply = await askForMaster(name, (signal) => makeClient(sentinel, signal));
+      const reply = await askForMasterAddress(name, (signal) => makeClient(sentinel, signal));
       if (!Array.isArray(reply)) continue;
       const [host, port] = reply.map(String);
       return natMap?.[`${host}:${port}`] ?? { host: String(host), port: Number(port) };
@@ -28,7 +28,7 @@ export async function findMaster(
 }
 
 /** Resolves to host and port, or to `null` when the Sentinel does not know the master. */
-async function askForMaster(name: string, makeClient: (signal: AbortSignal) => Promise<NodeRedisClient>) {
+async function askForMasterAddress(name: string, makeClient: (signal: AbortSignal) => Promise<NodeRedisClient>) {
   const abortController = new AbortController();
   let client: NodeRedisClient | undefined;
   const connectAndAsk = async (): Promise<unknown> => {

@@ -2,14 +2,14 @@ import { isIP } from 'node:net';
 import type { Login, LoginSource } from '../access-options.js';
 import type { RedisClient } from '../connection/redis-client.js';
 import {
-  askForLogin,
+  getLoginWithRetries,
   type ClientMaker,
   CONNECT_TIMEOUT_MS,
   KEEP_ALIVE_AFTER_MS,
   type ServerLocation,
   withServerName,
 } from './client-settings.js';
-import { findMaster } from './node-redis-sentinels.js';
+import { findMasterAddress } from './node-redis-sentinels.js';
 import type { NodeRedisClient, NodeRedisOptions } from './node-redis-types.js';
 import { OwnNodeRedis } from './own-node-redis.js';
 
@@ -62,13 +62,13 @@ export function createNodeRedisClientMaker(template: NodeRedisClient): ClientMak
     signal: AbortSignal,
     onError: (error: unknown) => void,
   ): Promise<NodeRedisClient> =>
-    duplicateTemplate(location, (await askForLogin(login, onError, () => signal.aborted)) ?? {}, signal);
+    duplicateTemplate(location, (await getLoginWithRetries(login, onError, () => signal.aborted)) ?? {}, signal);
   return {
     makeClient: (location, login): RedisClient =>
       new OwnNodeRedis((signal, onError) => makeClientWithLogin(location, login, signal, onError), location.db),
     makeMasterClient: ({ db, tls, ...location }, login, sentinelLogin) =>
       new OwnNodeRedis(async (signal, onError) => {
-        const address = await findMaster(location, (sentinel, sentinelSignal) =>
+        const address = await findMasterAddress(location, (sentinel, sentinelSignal) =>
           makeClientWithLogin({ ...sentinel, tls: location.sentinelTls }, sentinelLogin, sentinelSignal, onError),
         );
         return makeClientWithLogin({ ...address, tls }, login, signal, onError);

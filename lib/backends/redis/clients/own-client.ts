@@ -9,18 +9,18 @@ export const CLIENT_PACKAGES = ['ioredis', 'redis'] as const;
 export type RedisClientPackage = (typeof CLIENT_PACKAGES)[number];
 
 const IMPORT_BY_PACKAGE = { ioredis: importIoredis, redis: importNodeRedis };
-const NAME_BY_PACKAGE = { ioredis: 'ioredis, version 5 or 6', redis: 'redis, version 5 or 6' };
+const DESCRIPTION_BY_PACKAGE = { ioredis: 'ioredis, version 5 or 6', redis: 'redis, version 5 or 6' };
 
-const makerPromises = new Map<RedisClientPackage | undefined, Promise<ClientMaker>>();
+const makerPromiseByPackage = new Map<RedisClientPackage | undefined, Promise<ClientMaker>>();
 
 /**
- * @param clientPackage `undefined` for the first that is installed
+ * @param clientPackage `undefined` for the first package of `CLIENT_PACKAGES` that is installed
  * @throws LockConfigurationError when the package is not installed
  */
 export function loadClientMaker(clientPackage: RedisClientPackage | undefined, option: string): Promise<ClientMaker> {
   const names = clientPackage === undefined ? CLIENT_PACKAGES : [clientPackage];
   return importClient(() => importOnce(clientPackage), {
-    name: names.map((name) => NAME_BY_PACKAGE[name]).join(', or '),
+    name: names.map((name) => DESCRIPTION_BY_PACKAGE[name]).join(', or '),
     install: clientPackage ?? CLIENT_PACKAGES.join(', or npm install '),
     neededBy: `redis({ ${option} })`,
     option,
@@ -28,11 +28,11 @@ export function loadClientMaker(clientPackage: RedisClientPackage | undefined, o
 }
 
 function importOnce(clientPackage: RedisClientPackage | undefined): Promise<ClientMaker> {
-  const earlierPromise = makerPromises.get(clientPackage);
+  const earlierPromise = makerPromiseByPackage.get(clientPackage);
   if (earlierPromise) return earlierPromise;
   const makerPromise = clientPackage === undefined ? importFirstInstalled() : IMPORT_BY_PACKAGE[clientPackage]();
-  makerPromises.set(clientPackage, makerPromise);
-  makerPromise.catch(() => makerPromises.delete(clientPackage));
+  makerPromiseByPackage.set(clientPackage, makerPromise);
+  makerPromise.catch(() => makerPromiseByPackage.delete(clientPackage));
   return makerPromise;
 }
 

@@ -8,7 +8,7 @@ import { callNodeRedis, LateWriteMonitor } from './node-redis-command.js';
 import type { NodeRedisClient } from './node-redis-types.js';
 
 /**
- * Makes a client of node-redis that is not connected yet, and never reconnects.
+ * Function that makes a client of node-redis. The client is not connected yet, and never reconnects.
  * @param signal ends the client's socket in any state
  * @param onError called with each error of the login function, which is called again after a pause
  */
@@ -24,9 +24,9 @@ const PUB_SUB_METHODS = {
 type PubSubCommand = keyof typeof PUB_SUB_METHODS;
 
 /**
- * Client that makes a new client of node-redis for each connection. A client of node-redis that reconnects keeps its
- * old address and login, and sends the commands that were queued meanwhile. Version 5 may also open two connections
- * when one ends in its handshake: https://github.com/redis/node-redis/issues/2443
+ * Client of the backend that uses a new client of node-redis for each connection. If a client of node-redis reconnects
+ * by itself, it keeps its old address and login, and sends commands that were queued meanwhile. Version 5 may also
+ * open two connections when one ends in its handshake: https://github.com/redis/node-redis/issues/2443
  */
 export class OwnNodeRedis extends EventEmitter implements RedisClient {
   readonly isCluster = false;
@@ -36,7 +36,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
   #status: 'wait' | 'connecting' | 'ready' | 'reconnecting' | 'end' = 'wait';
   /** `undefined` while the connection is not ready. */
   #client: NodeRedisClient | undefined;
-  /** Ends the present connection, also while it is being made, and the pause before the next one. */
+  /** Ends the present connection, even one that is being made, and the pause before the next connection. */
   #abortController = new AbortController();
   #endConnection = (): void => undefined;
   readonly #lateWriteMonitor = new LateWriteMonitor();
@@ -138,7 +138,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     await client.connect();
     const { connectionName, db } = this.options;
     await selectDatabase(db, (command, ...args) => callNodeRedis(client, command, ...args));
-    // Not set by the option `name`: with it, the connection of a user who may not set names would fail.
+    // A user may lack the right to SETNAME. With the option `name` of node-redis, the whole connection would fail then.
     callNodeRedis(client, 'CLIENT', 'SETNAME', connectionName).catch(() => undefined);
   }
 
@@ -176,8 +176,8 @@ function isPubSubCommand(name: string): name is PubSubCommand {
 }
 
 /**
- * Ends a client at once. The signal of `abortController` must be an option of its socket: `destroy` does not end a
- * socket that is still connecting.
+ * Ends a client at once. The signal of `abortController` must be an option of the client's socket: `destroy` does not
+ * end a socket that is still connecting.
  */
 export function endNodeRedis(client: NodeRedisClient, abortController: AbortController): void {
   try {

@@ -91,7 +91,7 @@ export class ClusterConnection implements RedisServers {
 
 /** Error of a command whose keys are on two nodes, while their slot migrates. */
 const MIGRATING_KEYS_PATTERN = /\bTRYAGAIN /u;
-/** Errors after which another node may be the master. Older servers put them inside the error of a script. */
+/** Errors after which another node may be the master. Older servers put such an error inside that of a script. */
 const OUT_OF_SERVICE_PATTERN = /\b(?:CLUSTERDOWN|MASTERDOWN|READONLY|LOADING) /u;
 
 function parseRedirection(

@@ -24,7 +24,8 @@ export class ClusterHealth {
     return { status, nodes, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
   }
 
-  get hasTrouble(): boolean {
+  /** Whether the cluster or one of its nodes is down. */
+  get hasFailure(): boolean {
     const isNodeDown = ({ health }: WatchedNode): boolean => health.current.status === 'down';
     return this.#downReason !== undefined || [...this.#nodes.values()].some(isNodeDown);
   }

@@ -8,7 +8,7 @@ import { RedisConnection } from '../connection/redis-connection.js';
 import { toLoggableError } from '../error.js';
 
 /** Time between two loads of the slots while all nodes are up: a cluster does not announce a failover. */
-const REFRESH_MS = 5_000;
+const SLOTS_REFRESH_MS = 5_000;
 const RETRY_BASE_MS = 50;
 const MAX_RETRY_MS = 1_000;
 const MIN_LOAD_INTERVAL_MS = 200;
@@ -18,6 +18,7 @@ const MASTERS_ASKED_AT_ONCE = 3;
 export class ClusterNodes {
   readonly health = new ClusterHealth();
   readonly #connections = new Map<string, RedisConnection>();
+  /** Called when slots have moved to other nodes. The subscriptions set this callback. */
   onSlotsMoved = (): void => undefined;
   slots: SlotMap | undefined;
   #slotsPromise: Promise<SlotMap> | undefined;
@@ -65,9 +66,9 @@ export class ClusterNodes {
   loadSlots(): Promise<SlotMap> {
     this.#slotsPromise ??= runDetached(() => this.#loadFromNodes()).finally(() => {
       this.#slotsPromise = undefined;
-      this.#retryCount = this.health.hasTrouble ? this.#retryCount + 1 : 0;
+      this.#retryCount = this.health.hasFailure ? this.#retryCount + 1 : 0;
       this.#scheduleLoad(
-        this.#retryCount > 0 ? Math.min(RETRY_BASE_MS * 2 ** this.#retryCount, MAX_RETRY_MS) : REFRESH_MS,
+        this.#retryCount > 0 ? Math.min(RETRY_BASE_MS * 2 ** this.#retryCount, MAX_RETRY_MS) : SLOTS_REFRESH_MS,
       );
     });
     return this.#slotsPromise;
@@ -104,17 +105,17 @@ export class ClusterNodes {
     } catch (error) {
       const lockError = errorsOf(error).find((cause) => isLockError(cause));
       if (lockError) throw lockError;
-      const problem = `no node of the cluster answers: ${messagesOf(error)}`;
+      const problem = `no node of the cluster answers: ${joinMessages(error)}`;
       this.health.report('down', problem);
-      this.#refreshApplicationCluster();
+      this.#refreshApplicationClient();
       throw new Error(problem, { cause: error });
     }
   }
 
-  #refreshApplicationCluster(): void {
+  #refreshApplicationClient(): void {
     const onSettled = (): void => void (this.#applicationRefreshPromise = undefined);
     if (this.#applicationRefreshPromise) return;
-    this.#applicationRefreshPromise = this.source.refreshApplicationCluster?.().then(onSettled, onSettled);
+    this.#applicationRefreshPromise = this.source.refreshApplicationClient?.().then(onSettled, onSettled);
   }
 
   #loadFromFastest(addresses: readonly string[]): Promise<SlotMap> {
@@ -146,7 +147,7 @@ function pickRandom(addresses: readonly string[], maxCount: number): string[] {
   return Array.from({ length: count }, () => remainingAddresses.splice(randomInt(remainingAddresses.length), 1)).flat();
 }
 
-function messagesOf(error: unknown): string {
+function joinMessages(error: unknown): string {
   return [...new Set(errorsOf(error).map((cause) => toLoggableError(cause).message))].join('; ');
 }
 

@@ -1,6 +1,7 @@
 import { SLOT_COUNT } from '../connection/key-slot.js';
 import { asList } from '../scripts/redis-values.js';
 
+/** Map of the slots of a cluster to their masters. Each master is an address `host:port`. */
 export class SlotMap {
   readonly masters: ReadonlySet<string>;
 

@@ -16,7 +16,7 @@ export interface ClusterSource {
   /** @param address `host:port`, as the cluster knows it */
   createClientSource(address: string): ClientSource;
   /** Makes the application's cluster client load its nodes again, because no known node answers. */
-  refreshApplicationCluster?(): Promise<unknown>;
+  refreshApplicationClient?(): Promise<unknown>;
 }
 
 export function createClusterSource(
@@ -28,13 +28,13 @@ export function createClusterSource(
     keyPrefix: '',
     loadSeedAddresses: async () => cluster.map(({ host, port = REDIS_PORT }) => `${host}:${port}`),
     createClientSource: (address) => {
-      const location = { ...reachableAddress(address, natMap), tls: tlsOptions(tls) };
+      const location = { ...translateAddress(address, natMap), tls: tlsOptions(tls) };
       return { makeClient: async () => (await loadClientMaker(clientPackage, 'cluster')).makeClient(location, login) };
     },
   };
 }
 
-/** Returns a source that duplicates connections of the `Cluster`. The `Cluster` itself gets no commands of locks. */
+/** Returns a source that duplicates connections of the `Cluster`. No command for a lock goes through the `Cluster`. */
 export function createGivenClusterSource(givenCluster: RedisCluster): ClusterSource {
   const { keyPrefix = '', natMap } = givenCluster.options;
   return {
@@ -47,22 +47,22 @@ export function createGivenClusterSource(givenCluster: RedisCluster): ClusterSou
       return nodes.map(({ options: { host, port } }) => `${host}:${port}`);
     },
     // A Cluster of ioredis loads its slots when a command finds no node.
-    refreshApplicationCluster: () => givenCluster.call('PING'),
+    refreshApplicationClient: () => givenCluster.call('PING'),
     createClientSource: (address) => {
-      const duplicatorWithPrefix = (prefix: string) => async () => {
+      const createDuplicator = (prefix: string) => async () => {
         const [node] = givenCluster.nodes('all');
         if (!node) throw new Error('the given Cluster is not connected');
-        const location = reachableAddress(address, natMap);
+        const location = translateAddress(address, natMap);
         const options = { ...createOwnClientOptions(), readOnly: false, keyPrefix: prefix, ...location };
         return withDatabaseCheck(node.duplicate(options));
       };
       // A client with a prefix would subscribe to another channel than the scripts publish to.
-      return { makeClient: duplicatorWithPrefix(keyPrefix), makeSubscriber: duplicatorWithPrefix('') };
+      return { makeClient: createDuplicator(keyPrefix), makeSubscriber: createDuplicator('') };
     },
   };
 }
 
-export function reachableAddress(address: string, natMap: NatMap | null | undefined): ReturnType<typeof splitAddress> {
+export function translateAddress(address: string, natMap: NatMap | null | undefined): ReturnType<typeof splitAddress> {
   const mappedAddress = typeof natMap === 'function' ? natMap(address) : natMap?.[address];
   return mappedAddress ?? splitAddress(address);
 }

@@ -4,13 +4,13 @@ import type { ClusterNodes } from './cluster-nodes.js';
 import { slotOf } from '../connection/key-slot.js';
 import { Subscription, type Subscriptions } from '../connection/subscription.js';
 
-/** Maximum number of channel names to try. Finds a node that owns 0.1 % of the slots almost surely. */
+/** Maximum number of channel names to try. One of them is almost sure to fit a node that owns 0.1 % of the slots. */
 const MAX_CHANNEL_NAMES = 20_000;
 
 /**
- * One subscription on each master that has a key for which this process waits or which it holds. Channels are sharded:
- * a message stays on its node, whose count of receivers shows whether this process listens. The name of a channel
- * therefore lies in a slot of its node.
+ * One subscription on each master with a key that this process holds or waits for. Channels are sharded: a message
+ * stays on the node of the channel's slot. This node's count of receivers shows whether this process listens. The name
+ * of a channel is therefore chosen so that its slot belongs to that master.
  */
 export class ClusterSubscriptions implements Subscriptions {
   readonly isSharded = true;
@@ -31,11 +31,11 @@ export class ClusterSubscriptions implements Subscriptions {
   }
 
   openForWaiter(leaseKey: string): void {
-    this.#subscriptionFor(leaseKey)?.openForWaiter();
+    this.#getOrCreateSubscription(leaseKey)?.openForWaiter();
   }
 
   openForHolder(leaseKey: string): void {
-    this.#subscriptionFor(leaseKey)?.openForHolder();
+    this.#getOrCreateSubscription(leaseKey)?.openForHolder();
   }
 
   async close(): Promise<void> {
@@ -47,7 +47,7 @@ export class ClusterSubscriptions implements Subscriptions {
     return this.nodes.slots?.masterOf(this.nodes.slotOf(leaseKey));
   }
 
-  #subscriptionFor(leaseKey: string): Subscription | undefined {
+  #getOrCreateSubscription(leaseKey: string): Subscription | undefined {
     const address = this.#masterOf(leaseKey);
     return address === undefined
       ? undefined
@@ -75,8 +75,8 @@ export class ClusterSubscriptions implements Subscriptions {
   #onSlotsMoved(): void {
     for (const [address, { channelName: name }] of this.#subscriptionByAddress) {
       const isMaster = this.nodes.slots?.masters.has(address) === true;
-      const hasChannel = name === undefined ? isMaster : this.nodes.slots?.masterOf(slotOf(name)) === address;
-      if (!hasChannel) this.#closeSubscription(address);
+      const isStillUsable = name === undefined ? isMaster : this.nodes.slots?.masterOf(slotOf(name)) === address;
+      if (!isStillUsable) this.#closeSubscription(address);
     }
     this.wakeUps.wakeAll();
   }

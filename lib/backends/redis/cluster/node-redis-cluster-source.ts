@@ -1,9 +1,9 @@
 import { duplicateNodeRedis } from '../clients/node-redis.js';
 import type { NodeRedisClient, NodeRedisCluster, NodeRedisClusterNode } from '../clients/node-redis-types.js';
 import type { NatMap } from '../connection/redis-client.js';
-import { type ClusterSource, reachableAddress } from './cluster-source.js';
+import { type ClusterSource, translateAddress } from './cluster-source.js';
 
-/** Returns a source that duplicates connections of the cluster client, which itself gets no commands of locks. */
+/** Returns a source that duplicates connections of the cluster client. No command for a lock uses that client. */
 export function createGivenNodeRedisClusterSource(cluster: NodeRedisCluster): ClusterSource {
   const loadNodes = async (): Promise<[NodeRedisClusterNode, ...NodeRedisClusterNode[]]> => {
     if (!cluster.isOpen) await cluster.connect();
@@ -20,15 +20,15 @@ export function createGivenNodeRedisClusterSource(cluster: NodeRedisCluster): Cl
     keyPrefix: '',
     loadSeedAddresses: async () => (await loadNodes()).map(({ address }) => address),
     // If the slots are outdated, this command fails, and the cluster client of node-redis then loads the slots anew.
-    refreshApplicationCluster: () => cluster.sendCommand(undefined, true, ['PING']),
+    refreshApplicationClient: () => cluster.sendCommand(undefined, true, ['PING']),
     createClientSource: (address) => ({
       makeClient: async () =>
-        duplicateNodeRedis(findClientToDuplicate, reachableAddress(address, addressMapOf(cluster))),
+        duplicateNodeRedis(findClientToDuplicate, translateAddress(address, getNodeAddressMap(cluster))),
     }),
   };
 }
 
-function addressMapOf(cluster: NodeRedisCluster): NatMap | undefined {
+function getNodeAddressMap(cluster: NodeRedisCluster): NatMap | undefined {
   const options: unknown = Reflect.get(cluster, '_options');
   return Reflect.get(Object(options), 'nodeAddressMap');
 }

@@ -6,15 +6,15 @@ export interface ClientLifecycle {
   /** @throws LockConfigurationError when no client package is installed */
   startConnecting(): Promise<void>;
   /**
-   * Begins to connect, unless that was done. Returns the error with which the waiting requests fail, if no client can
-   * become usable; `undefined` otherwise.
+   * Begins to connect, if that has not begun. Returns an error if no client can become usable: the waiting requests
+   * must fail with that error.
    */
   ensureConnecting(): Error | undefined;
-  /** Tests whether an idle connection still works. The client may be unusable until the server has answered. */
+  /** Tests whether an idle connection still works. May make the client unusable until the server has answered. */
   testIdleClient(): void;
   onSilence(error: Error): void;
   onConnectTimeout(error: Error): void;
-  onFirstReply?(sendCommand: (...command: RedisCommand) => Promise<unknown>): void;
+  onFirstSuccess?(sendCommand: (...command: RedisCommand) => Promise<unknown>): void;
   createNoAnswerError(): Error;
   close(): Promise<void>;
 }

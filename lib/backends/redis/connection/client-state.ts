@@ -8,6 +8,7 @@ export interface ClientStateListener {
   onFirstSuccess(): void;
 }
 
+/** State and health of a `RedisConnection`, also over replacements of its client. Tells when requests may be sent. */
 export class ClientState {
   readonly health = new ReportedHealth();
   #isReady = false;
@@ -59,7 +60,7 @@ export class ClientState {
 
   close(): void {
     this.#isClosed = true;
-    this.becomeUnusable(closedError());
+    this.becomeUnusable(createClosedError());
   }
 
   onReply(isSuccess: boolean): void {
@@ -73,6 +74,6 @@ export class ClientState {
   }
 }
 
-export function closedError(): Error {
+export function createClosedError(): Error {
   return new Error('the backend is closed');
 }

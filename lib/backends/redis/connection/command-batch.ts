@@ -12,21 +12,22 @@ export interface PendingRequestListener {
   onSettled(pending: PendingRequest): void;
   onErrorReply(error: Error): void;
   /**
-   * Returns whether to send a request again in a command of its own. Called when one call of a shared command got an
-   * error of a former master. The client may reconnect when it sees that error: one such request at a time is enough.
+   * Returns whether to send a request again, alone in its command. Called when one call of a shared command got the
+   * error of a former master. The client then sees that error, and may reconnect. One repetition at a time is enough.
    */
   tryReserveResend(): boolean;
-  /** Sends a request again. Called only when the server carried out none of the commands, except perhaps ASKING. */
+  /** Sends a request again. Called only when the server has carried out no command of the request except ASKING. */
   resend(pending: PendingRequest, mode: SendMode): void;
 }
 
 export interface SendMode {
   /** Whether scripts are sent by their source, because the server does not know their SHA-1. */
   readonly sendsSource: boolean;
-  /** Whether the request shares no command with other requests. */
+  /** Whether the request is sent alone in its command, and shares it with no other request. */
   readonly hasOwnCommand: boolean;
 }
 
+/** A request from the call of `send` until it succeeds, fails or is sent again. */
 export class PendingRequest {
   /** Index in the list of `RequestsUnderWay`; negative while the request waits. */
   index = -1;
@@ -55,7 +56,8 @@ export class PendingRequest {
     if (isErrorReply(reply)) {
       const error = toLoggableError(reply);
       this.listener.onErrorReply(error);
-      // The client sees only an error that answers a whole command, and may reconnect because of it.
+      // The client does not see the error of one call in a shared command. The client may reconnect
+      // if the repeated request, alone in its command, gets the error again.
       const shouldResend = isCommandShared && isFormerMasterError(error) && this.listener.tryReserveResend();
       return shouldResend ? this.#resend({ ...this.mode, hasOwnCommand: true }) : this.fail(error);
     }
@@ -97,7 +99,7 @@ export class PendingRequest {
 }
 
 interface BatchCommand {
-  /** Value of `KeyRouting.groupOf` for the keys of the command. */
+  /** Value of `KeyRouting.getKeyGroup` for the keys of the command. */
   readonly keyGroup: number | string;
   readonly command: RedisCommand | ScriptCall;
   /** Calls of one script that share the command; empty for a command that runs no script. */
@@ -133,7 +135,7 @@ export class CommandBatch {
     const [firstCommand, secondCommand] = commands;
     // A request of several commands relies on their order: none of them is shared.
     const singleCall = firstCommand && !secondCommand && 'script' in firstCommand ? firstCommand : undefined;
-    const keyGroup = this.routing.groupOf(pending.leaseKey);
+    const keyGroup = this.routing.getKeyGroup(pending.leaseKey);
     if (!singleCall || pending.mode.hasOwnCommand || !this.#tryShareCommand(singleCall, keyGroup, pending)) {
       for (const command of commands)
         this.#commands.push({ keyGroup, command, calls: 'script' in command ? [command] : [], requests: [pending] });
@@ -149,7 +151,7 @@ export class CommandBatch {
       this.#sendCommand({ keyGroup: '', command: confirmation, calls: [], requests: this.#unconfirmedRequests });
   }
 
-  #tryShareCommand(call: ScriptCall, wantedGroup: number | string, pending: PendingRequest): boolean {
+  #tryShareCommand(call: ScriptCall, keyGroupOfCall: number | string, pending: PendingRequest): boolean {
     for (let i = this.#commands.length - 1; i >= this.#firstShareableIndex; i -= 1) {
       const { keyGroup, calls = [], requests = [] } = this.#commands[i] ?? {};
       const [firstRequest] = requests;
@@ -157,7 +159,7 @@ export class CommandBatch {
         calls[0]?.script === call.script &&
         firstRequest?.mode.sendsSource === pending.mode.sendsSource &&
         !firstRequest.mode.hasOwnCommand;
-      if (canShare && keyGroup !== wantedGroup) this.couldShareMore = true;
+      if (canShare && keyGroup !== keyGroupOfCall) this.couldShareMore = true;
       else if (canShare && calls.length < call.script.maxCallsPerCommand) {
         calls.push(call);
         requests.push(pending);
@@ -180,7 +182,7 @@ export class CommandBatch {
         else pending.fail(loggableError);
       }
     };
-    const onAnswer = (reply: unknown): void => {
+    const onCommandReply = (reply: unknown): void => {
       this.listener.onReply(!(Array.isArray(reply) && reply.some(isErrorReply)));
       try {
         const replies = isCommandShared ? asList(reply) : undefined;
@@ -197,7 +199,7 @@ export class CommandBatch {
       if (isOnlyCommand && 'script' in command && command.script.isTracked) this.tracking.trackNextCommand(this.client);
       const rawCommand =
         'script' in command ? toEvalCommand(command.script, calls, requests[0]?.mode.sendsSource) : command;
-      this.client.call(...rawCommand).then(onAnswer, onFailure);
+      this.client.call(...rawCommand).then(onCommandReply, onFailure);
     } catch (error) {
       onFailure(error);
     }

@@ -8,7 +8,7 @@ interface ConnectionIdentity {
 
 /**
  * The replaced connection, which the server is told to end. Commands that the network still delays would otherwise run
- * after their callers have retried: a late acquisition holds its key for a TTL.
+ * after their callers have retried: a late acquisition would lock its key until the TTL ends.
  */
 export class FormerConnection {
   #identity: ConnectionIdentity | undefined;
@@ -22,6 +22,7 @@ export class FormerConnection {
     return this.#identity !== undefined;
   }
 
+  /** Records the identity of the present connection, so that `end` can end that connection after its replacement. */
   async remember(client: RedisClient, sendCommand: (...command: [string, string]) => Promise<unknown>): Promise<void> {
     const name = client.options?.connectionName;
     if (name === undefined) return;

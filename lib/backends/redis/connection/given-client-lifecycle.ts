@@ -2,9 +2,10 @@ import { type Clock, NotSentError, pause } from '../../../core/index.js';
 import { isErrorReply } from '../error.js';
 import { addClientListeners } from './client-events.js';
 import type { ClientLifecycle } from './client-lifecycle.js';
-import { type ClientState, closedError } from './client-state.js';
+import { type ClientState, createClosedError } from './client-state.js';
 import type { RedisClient } from './redis-client.js';
 
+/** Lifecycle of the application's client, which the backend neither replaces nor disconnects. */
 export class GivenClientLifecycle implements ClientLifecycle {
   /** Private, because printing a service must not print the password that the client has. */
   readonly #client: RedisClient;
@@ -42,7 +43,7 @@ export class GivenClientLifecycle implements ClientLifecycle {
   }
 
   ensureConnecting(): Error | undefined {
-    if (this.state.isClosed) return closedError();
+    if (this.state.isClosed) return createClosedError();
     const { status } = this.#client;
     if (status === 'end') return new NotSentError('Connection is closed: the given client was ended');
     if (status === 'wait') this.#client.connect().catch(() => undefined);
@@ -75,8 +76,8 @@ export class GivenClientLifecycle implements ClientLifecycle {
   }
 
   /**
-   * Sends a PING in each time-out until the server answers. Does not rely on late replies: the client's
-   * `commandTimeout` may have failed their commands already.
+   * Sends a PING once per time-out until the server answers. Late replies to earlier commands may pass unseen, because
+   * the client's `commandTimeout` may have ended these commands.
    */
   async #awaitSignOfLife(): Promise<void> {
     if (this.#isAwaitingSignOfLife) return;

@@ -10,11 +10,11 @@ const SLOTS_ADVICE =
 const PROXY_ADVICE =
   'the server is a proxy that sends a command to the server of its first key: requests for several keys share no command';
 
-/** One of two servers behind a proxy gets all of these keys in one of 32,768 tests. */
+/** Number of keys in a test. Behind a proxy of two servers, all keys belong to one server in 1 of 32,768 tests only. */
 const TESTED_KEY_COUNT = 16;
 const TESTED_KEY_TTL_MS = 5_000;
-const RETRY_MS = 1_000;
-/** Time after which a server that lost a key is tested again: it may have evicted the key, or stood still. */
+const FAILED_TEST_RETRY_MS = 1_000;
+/** Time until the next test, if a tested key was missing: an eviction or a stall of the server may be the reason. */
 const RETEST_MS = 60_000;
 const WRITE_KEYS_SCRIPT = `
 for _, key in ipairs(KEYS) do redis.call('SET', key, '', 'PX', ARGV[1]) end
@@ -45,7 +45,7 @@ export class KeyRouting {
   }
 
   /** Returns the same value for keys that may share a command. */
-  groupOf(leaseKey: string): number | string {
+  getKeyGroup(leaseKey: string): number | string {
     if (this.slotOfKey) return this.slotOfKey(leaseKey);
     return this.#keepsAllKeys ? 0 : leaseKey;
   }
@@ -77,7 +77,7 @@ export class KeyRouting {
       this.health.setAdvice('routing', this.#keepsAllKeys ? undefined : PROXY_ADVICE);
     } catch {
       // The server may be loading, or refuse all writes.
-      this.#nextTestAt = systemClock.now() + RETRY_MS;
+      this.#nextTestAt = systemClock.now() + FAILED_TEST_RETRY_MS;
     }
   }
 }

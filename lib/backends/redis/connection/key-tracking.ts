@@ -29,7 +29,7 @@ export class KeyTracking implements ServiceTracking {
   #commandClient: RedisClient | undefined;
   #announcedListenerId: string | undefined;
   #isTracking = false;
-  #isRefused = false;
+  #isTrackingRefused = false;
   #onChange: ((name: string | undefined) => void) | undefined;
 
   constructor(
@@ -44,7 +44,7 @@ export class KeyTracking implements ServiceTracking {
 
   /** Whether keys are tracked, or will be as soon as a connection listens. */
   get isPossible(): boolean {
-    return this.isWanted && !this.#isRefused;
+    return this.isWanted && !this.#isTrackingRefused;
   }
 
   get isListening(): boolean {
@@ -62,7 +62,7 @@ export class KeyTracking implements ServiceTracking {
     try {
       const [clientId] = await Promise.all([client.call('client', 'id'), client.call('subscribe', CHANGES_CHANNEL)]);
       if (client !== this.#listenerClient) return;
-      this.#isRefused = false;
+      this.#isTrackingRefused = false;
       this.#listenerId = String(clientId);
       // Earlier renewals were not tracked: any key may have changed.
       this.#onChange?.(undefined);
@@ -88,10 +88,10 @@ export class KeyTracking implements ServiceTracking {
   readonly onMessage = (channel: unknown, names: unknown): void => {
     if (String(channel) !== CHANGES_CHANNEL) return;
     // Several services may share the client. One of their listeners gets the reports for all.
-    const sharers = this.#commandClient ? SharedTracking.of(this.#commandClient).sharers : [this];
-    for (const sharer of sharers) {
-      if (!Array.isArray(names)) sharer.onChange(undefined);
-      else for (const name of names) sharer.onChange(String(name));
+    const serviceTrackings = this.#commandClient ? SharedTracking.of(this.#commandClient).serviceTrackings : [this];
+    for (const serviceTracking of serviceTrackings) {
+      if (!Array.isArray(names)) serviceTracking.onChange(undefined);
+      else for (const name of names) serviceTracking.onChange(String(name));
     }
   };
 
@@ -124,7 +124,7 @@ export class KeyTracking implements ServiceTracking {
     });
   }
 
-  /** Starts tracking, unless the application itself tracks keys on the client: it would miss its own reports. */
+  /** Starts tracking, unless the application tracks keys on the client: it would no longer get its own reports. */
   async #trackApplicationClient(client: RedisClient, listenerId: string): Promise<void> {
     const isCurrent = (): boolean => client === this.#commandClient && listenerId === this.#listenerId;
     try {
@@ -160,7 +160,7 @@ export class KeyTracking implements ServiceTracking {
 
   #onRefusal(error: unknown): void {
     this.#stop();
-    this.#isRefused = true;
+    this.#isTrackingRefused = true;
     const { message } = toLoggableError(error);
     this.health.setAdvice('tracking', `${NO_TRACKING_CONSEQUENCE}, because CLIENT TRACKING was refused: ${message}`);
   }

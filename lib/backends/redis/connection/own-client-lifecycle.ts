@@ -10,14 +10,15 @@ import {
 import { isUnknownDatabaseError, toLoggableError } from '../error.js';
 import { addClientListeners } from './client-events.js';
 import type { ClientLifecycle } from './client-lifecycle.js';
-import { type ClientState, closedError } from './client-state.js';
+import { type ClientState, createClosedError } from './client-state.js';
 import { FormerConnection } from './former-connection.js';
 import type { ClientSource, RedisClient, RedisCommand } from './redis-client.js';
 
 const MAX_HANDSHAKE_MS = 5_000;
-/** Minimum time-out to test idle connections: half of it must be enough to make another connection. */
+/** Minimum `timeoutMs` for tests of idle connections: half of it must be enough to make another connection. */
 const MIN_TIMEOUT_TO_TEST_MS = 500;
 
+/** Lifecycle of clients that the backend makes, replaces and disconnects. */
 export class OwnClientLifecycle implements ClientLifecycle {
   /** Private, because printing a service must not print the password that the client has. */
   #client: RedisClient | undefined;
@@ -48,7 +49,7 @@ export class OwnClientLifecycle implements ClientLifecycle {
   }
 
   ensureConnecting(): Error | undefined {
-    if (this.state.isClosed) return closedError();
+    if (this.state.isClosed) return createClosedError();
     if (this.#databaseError) return this.#databaseError;
     this.#connect().catch(() => undefined);
     return undefined;
@@ -81,7 +82,7 @@ export class OwnClientLifecycle implements ClientLifecycle {
     else this.#replaceClient(error.message);
   }
 
-  onFirstReply(sendCommand: (...command: RedisCommand) => Promise<unknown>): void {
+  onFirstSuccess(sendCommand: (...command: RedisCommand) => Promise<unknown>): void {
     if (this.#client) void this.#formerConnection.remember(this.#client, sendCommand);
   }
 
@@ -111,10 +112,10 @@ export class OwnClientLifecycle implements ClientLifecycle {
 
   async #makeClient(delayMs: number): Promise<RedisClient> {
     if (delayMs > 0) await pause(this.clock, delayMs, { background: true });
-    if (this.state.isClosed) throw closedError();
+    if (this.state.isClosed) throw createClosedError();
     const client = await this.source.makeClient();
-    if (this.state.isClosed) throw closedError();
-    // Loading a client may take long, which is not the server's fault: the time-outs of waiting requests begin again.
+    if (this.state.isClosed) throw createClosedError();
+    // Loading the client package may take long. The time-outs of the waiting requests begin again by `becomeUnusable`.
     if (!this.state.isUsable) this.state.becomeUnusable();
     const onNewMaster = (): void => this.#replaceClient('another server has been made master');
     this.#stopWatchingMaster ??= this.source.watchMaster?.(this.state.health, onNewMaster);
@@ -124,7 +125,7 @@ export class OwnClientLifecycle implements ClientLifecycle {
     return client;
   }
 
-  /** Replaces the client after a random delay, since all processes may reconnect now. Commands under way fail. */
+  /** Replaces the client after a random delay, because other processes may reconnect, too. Commands under way fail. */
   #replaceClient(reason: string): void {
     this.state.health.report('down', reason);
     const client = this.#client;
@@ -139,7 +140,7 @@ export class OwnClientLifecycle implements ClientLifecycle {
   #useClient(client: RedisClient): void {
     this.#client = client;
     // The handshake includes the request for a login, which precedes the event 'connecting'.
-    this.#restartHandshakeClock();
+    this.#noteHandshakeStart();
     this.#removeListeners = addClientListeners(client, this.#clientListeners);
     client.on('error', (error) => this.#onError(error, client.options?.db));
     if (client.status === 'ready') this.#onReady();
@@ -151,7 +152,7 @@ export class OwnClientLifecycle implements ClientLifecycle {
     client.disconnect();
   }
 
-  readonly #restartHandshakeClock = (): void => {
+  readonly #noteHandshakeStart = (): void => {
     this.#handshakeStartedAt = this.clock.now();
   };
 
@@ -185,12 +186,12 @@ export class OwnClientLifecycle implements ClientLifecycle {
   }
 
   readonly #onClose = (): void => {
-    this.#restartHandshakeClock();
+    this.#noteHandshakeStart();
     this.state.becomeDisconnected(this.#lastError?.message ?? 'the connection is lost');
   };
 
   readonly #clientListeners = {
-    connecting: this.#restartHandshakeClock,
+    connecting: this.#noteHandshakeStart,
     ready: this.#onReady,
     close: this.#onClose,
     end: this.#onClose,

@@ -57,7 +57,7 @@ export interface ClientSource {
   readonly givenClient?: RedisClient;
   /** Makes a client that is not connected yet. */
   makeClient(): Promise<RedisClient>;
-  /** @default as `makeClient` does */
+  /** Makes a client for subscriptions. @default `makeClient` */
   makeSubscriber?(): Promise<RedisClient>;
   /** Calls `onNewMaster` when the Sentinels announce another master. Returns a function that ends the watch. */
   watchMaster?(health: ReportedHealth, onNewMaster: () => void): () => void;

@@ -26,8 +26,8 @@ interface RoutingOptions {
 }
 
 /**
- * Connection to one server. Every command fails within a bounded time, whatever the settings of the client and the
- * state of the server.
+ * Connection to one server. Every command succeeds or fails within a bounded time, whatever the settings of the client
+ * and the state of the server.
  *
  * The requests of one event loop iteration are sent in one write. A bounded number of commands is under way at a time.
  * Further requests wait; of these, renewals and releases are sent before acquisitions. A request that fails while it
@@ -130,7 +130,7 @@ export class RedisConnection implements RedisServers {
     },
     onFirstSuccess: () => {
       const sendCommand = (...command: RedisCommand): Promise<unknown> => this.sendCommand(...command);
-      this.#lifecycle.onFirstReply?.(sendCommand);
+      this.#lifecycle.onFirstSuccess?.(sendCommand);
       void reportServerAdvice(sendCommand, this.health);
     },
   };
@@ -223,7 +223,7 @@ export class RedisConnection implements RedisServers {
     if (this.#clientState.isUsable) return silenceDeadline;
     return Math.min(
       silenceDeadline,
-      ...this.#waitingRequests.oldestOfEachKind.map((pending) => this.#waitDeadlineOf(pending)),
+      ...this.#waitingRequests.oldestOfEachQueue.map((pending) => this.#waitDeadlineOf(pending)),
     );
   };
 

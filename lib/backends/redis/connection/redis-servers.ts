@@ -20,6 +20,7 @@ export interface RedisRequest<T> {
   readonly onLateReply?: (() => void) | undefined;
 }
 
+/** One server, or all nodes of one cluster. */
 export interface RedisServers {
   readonly timeoutMs: number;
   /** Text that the client puts before every key. */
@@ -32,7 +33,10 @@ export interface RedisServers {
    * @throws NotSentError when the request was not sent; after other errors the commands may have been carried out
    */
   send<T>(leaseKey: string, request: RedisRequest<T>): Promise<T>;
-  /** @param onChange called with the name of a changed key that was renewed; `undefined` stands for any key */
+  /**
+   * Starts to track the keys that this process renews.
+   * @param onChange called with the name of a tracked key that has changed; `undefined` stands for any key
+   */
   trackKeys(onChange: (name: string | undefined) => void): void;
   readonly shouldTrackMoreKeys: boolean;
   loadShards(): Promise<readonly Pick<RedisServers, 'send'>[]>;

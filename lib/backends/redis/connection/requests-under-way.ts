@@ -20,8 +20,8 @@ export class RequestsUnderWay {
   }
 
   /**
-   * Whether a request waits for the confirmation by the replicas. Until the server has sent it, the server answers no
-   * further command of the connection.
+   * Whether a request waits for the confirmation by the replicas. Meanwhile the server answers no further command of
+   * the connection.
    */
   get hasUnconfirmed(): boolean {
     return this.#unconfirmedCount > 0;
@@ -33,7 +33,7 @@ export class RequestsUnderWay {
     if (pending.request.confirmation) this.#unconfirmedCount += 1;
   }
 
-  /** Puts the last request in the place of the removed one, which takes constant time. */
+  /** Removes a request in constant time: the last request of the list takes its place. */
   remove(pending: PendingRequest): void {
     const { index, commandCount, request } = pending;
     const lastRequest = this.#requests.pop();

@@ -19,8 +19,8 @@ function evictionAdvice(info: string): string | undefined {
 }
 
 /**
- * Returns advice for a master that has replicas and no `min-replicas-to-write`. Only with this setting has
- * `INFO replication` a count of good replicas.
+ * Returns advice for a master that has replicas and no `min-replicas-to-write`. `INFO replication` has a count of good
+ * replicas only with this setting.
  */
 function replicationAdvice(info: string): string | undefined {
   if (!/^connected_slaves:[1-9]/mu.test(info) || info.includes('min_slaves_good_slaves:')) return undefined;

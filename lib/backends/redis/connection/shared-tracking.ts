@@ -7,7 +7,7 @@ import type { RedisClient } from './redis-client.js';
 export interface ServiceTracking {
   /** @param name name of a key that has changed; `undefined` for any key */
   onChange(name: string | undefined): void;
-  /** Makes the next command tell the server this service's listener, because the receiving service has stopped. */
+  /** Announces this service's listener with the next command: the service that got the reports has stopped. */
   announceWithNextCommand(): void;
 }
 
@@ -18,7 +18,7 @@ const trackingByClient = new WeakMap<RedisClient, SharedTracking>();
  * listener only, whose service passes them on to the others.
  */
 export class SharedTracking {
-  readonly #sharers = new Set<ServiceTracking>();
+  readonly #serviceTrackings = new Set<ServiceTracking>();
   /** Service whose listener gets the reports. */
   #receiver: ServiceTracking | undefined;
   #listenerId: string | undefined;
@@ -31,24 +31,24 @@ export class SharedTracking {
     return tracking;
   }
 
-  get sharers(): Iterable<ServiceTracking> {
-    return this.#sharers;
+  get serviceTrackings(): Iterable<ServiceTracking> {
+    return this.#serviceTrackings;
   }
 
   get listenerId(): string | undefined {
     return this.#listenerId;
   }
 
-  addAsReceiver(sharer: ServiceTracking, listenerId: string): void {
-    this.#sharers.add(sharer);
-    this.#receiver = sharer;
+  addAsReceiver(serviceTracking: ServiceTracking, listenerId: string): void {
+    this.#serviceTrackings.add(serviceTracking);
+    this.#receiver = serviceTracking;
     this.#listenerId = listenerId;
   }
 
-  remove(sharer: ServiceTracking): void {
-    this.#sharers.delete(sharer);
-    if (this.#receiver !== sharer) return;
+  remove(serviceTracking: ServiceTracking): void {
+    this.#serviceTrackings.delete(serviceTracking);
+    if (this.#receiver !== serviceTracking) return;
     this.#receiver = undefined;
-    for (const other of this.#sharers) other.announceWithNextCommand();
+    for (const other of this.#serviceTrackings) other.announceWithNextCommand();
   }
 }

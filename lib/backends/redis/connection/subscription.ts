@@ -58,8 +58,8 @@ export class Subscription implements Subscriptions {
     readonly isSharded: boolean,
   ) {
     this.#commandPrefix = isSharded ? 's' : '';
-    // When commands fail, the subscription is probably dead, too. When they work again, a client without a subscription
-    // may still be trying a former master.
+    // When commands fail, the subscription is probably dead, too. When commands work again, a client without a
+    // subscription may still be trying a former master.
     this.#stopWatchingHealth = connection.health.onChange(({ status }) => {
       if (this.#client && this.#isSubscribed === (status === 'down')) this.#replaceClient();
     });
@@ -129,11 +129,11 @@ export class Subscription implements Subscriptions {
   }
 
   #scheduleCheck(): void {
-    const onTime = (): void => {
+    const runCheck = (): void => {
       this.#nextCheck = undefined;
       void this.#checkSubscription();
     };
-    if (!this.#isClosed) this.#nextCheck ??= systemClock.schedule(CHECK_MS, onTime, { background: true });
+    if (!this.#isClosed) this.#nextCheck ??= systemClock.schedule(CHECK_MS, runCheck, { background: true });
   }
 
   async #checkSubscription(): Promise<void> {
@@ -159,7 +159,7 @@ export class Subscription implements Subscriptions {
   }
 
   /**
-   * Resolves to whether the server has answered, and counts this process as a listener.
+   * Resolves to whether the subscription works: the server has answered, and counts this process as a listener.
    * @param adviceOnSuccess advice for the health once the subscription works; `undefined` for none
    */
   async #subscribe(client: RedisClient, adviceOnSuccess: string | undefined): Promise<boolean> {
@@ -179,8 +179,8 @@ export class Subscription implements Subscriptions {
   }
 
   /**
-   * Sends SUBSCRIBE, which may be repeated. Resolves to whether the server has answered this client. Rejects when the
-   * connection ends before, or the server refuses.
+   * Sends SUBSCRIBE, which may be repeated. Resolves to whether the server has answered this client in time. Rejects
+   * when the server refuses, or when the connection ends before the answer.
    */
   async #confirmSubscription(client: RedisClient): Promise<boolean> {
     const { health, timeoutMs } = this.connection;
@@ -198,8 +198,8 @@ export class Subscription implements Subscriptions {
   }
 
   /**
-   * Resolves to the number of listeners that a script sees, because scripts publish the messages to waiters; to `NaN`
-   * when the server refuses the script.
+   * Resolves to the number of listeners that a script on the server sees: scripts also publish the messages to waiters.
+   * Resolves to `NaN` when the server refuses the script.
    */
   async #countListeners(channel: string): Promise<number> {
     const countReply = this.connection.sendCommand('EVAL', COUNT_LISTENERS_SCRIPT, 1, channel, channel);

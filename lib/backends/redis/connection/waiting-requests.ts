@@ -4,7 +4,7 @@ import type { RequestsUnderWay } from './requests-under-way.js';
 
 /**
  * Number of waiting acquisitions that are sent before the event loop iteration ends: the server works while this
- * process makes further requests. For 256 callers, 64 was the best of 16 to 128: a third less time for each.
+ * process makes further requests. For 256 callers, 64 was the best value from 16 to 128.
  */
 const FULL_BATCH_SIZE = 64;
 
@@ -21,7 +21,7 @@ export class WaitingRequests {
     return this.#acquisitions.length >= FULL_BATCH_SIZE;
   }
 
-  get oldestOfEachKind(): readonly PendingRequest[] {
+  get oldestOfEachQueue(): readonly PendingRequest[] {
     return [this.#renewalsAndReleases[0], this.#acquisitions[0]].filter((pending) => pending !== undefined);
   }
 
@@ -33,17 +33,17 @@ export class WaitingRequests {
     this.#renewalsAndReleases.push(pending);
   }
 
-  moveTo(batch: CommandBatch, underWay: RequestsUnderWay): void {
+  moveTo(batch: CommandBatch, requestsUnderWay: RequestsUnderWay): void {
     for (const queue of [this.#renewalsAndReleases, this.#acquisitions]) {
       let removedCount = 0;
       for (const pending of queue) {
-        if (!underWay.hasCapacity) break;
+        if (!requestsUnderWay.hasCapacity) break;
         removedCount += 1;
         if (pending.request.caller?.onSend() === false) {
           pending.fail(new NotSentError('given up before it was sent'));
           continue;
         }
-        underWay.add(pending);
+        requestsUnderWay.add(pending);
         batch.add(pending);
       }
       if (removedCount > 0) queue.splice(0, removedCount);

@@ -42,7 +42,7 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
   /** Ends of leases, by owner, for which a `GETSET` was sent and no reply has proved the acquisition. */
   readonly #unprovenLeaseEndByOwner = new Map<string, number>();
 
-  /** Time within which a write is expected to arrive. A lease with a long TTL is not written if it ends sooner. */
+  /** Time that a write may take to arrive. With a long TTL, a lease that ends sooner is neither renewed nor deleted. */
   get #maxWriteDelayMs(): number {
     return this.servers.timeoutMs / 4;
   }
@@ -60,7 +60,7 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     if (lease && lease.expiresAt > nowMs && !isProvenOwnLease) return toRefusal(lease, nowMs);
     const newLease = packLease(nowMs, ttlMs, owner, packHolder(metadata));
     if (lease) {
-      // Only a `GETSET` that replied with the expired lease proves that this owner has overwritten no other lease.
+      // Until a `GETSET` replies with the expired lease, this owner may have overwritten the lease of another owner.
       for (const [unprovenOwner, endsAt] of this.#unprovenLeaseEndByOwner)
         if (endsAt < nowMs) this.#unprovenLeaseEndByOwner.delete(unprovenOwner);
       this.#unprovenLeaseEndByOwner.set(owner, nowMs + ttlMs);
@@ -119,7 +119,7 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     return lease.expiresAt > nowMs;
   }
 
-  /** Sends all commands of this mode, so that a right that the user lacks is known at the start. */
+  /** Sends all commands of this mode, so that `start` fails if the user lacks a right. */
   protected probeServer(): Promise<unknown> {
     const key = leaseKeyOf(this.prefix, createUnusedName());
     return this.#write(key, ['TIME'], ['SETNX', key, ''], ['GET', key], ['GETSET', key, ''], ['DEL', key]);
@@ -129,7 +129,7 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     return this.servers.send(leaseKey, { commands, confirmation: this.confirmation, read: (replies) => replies });
   }
 
-  /** Also deletes a missing key, which fails on a replica: the old data of a replica must not name a holder. */
+  /** Also deletes a key that never exists. A replica refuses the DEL, so that its old data cannot name a holder. */
   #readLease(leaseKey: string, caller?: Caller): Promise<LeaseReading> {
     return this.servers.send(leaseKey, {
       commands: [['TIME'], ['GET', leaseKey], ['DEL', `${leaseKey}:none`]],

@@ -29,7 +29,7 @@ function keyHolderOf(lease: string, leftMs: number): KeyHolder {
   return { owner, ...fencingToken, ...(leftMs < 0 ? {} : { leftMs }), ...holderOf(lease) };
 }
 
-/** Returns the waiter of an entry `owner|channel|seen|ttl|metadata`; `[]` for a waiter that the queue skips. */
+/** Returns a list with the waiter of `owner|channel|seen|ttl|metadata`; `[]` for a waiter that the queue skips. */
 function parseWaiter(entry: string): KeyWaiter[] {
   const [owner = '', , seenAt = '', , metadata = ''] = splitFields(entry, 5);
   return Number(seenAt) > 0 ? [{ owner, ...unpackHolder(metadata) }] : [];

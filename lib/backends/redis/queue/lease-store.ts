@@ -163,13 +163,13 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
       replies[0] === NEEDS_SHARES_KEY
         ? this.#runScript(name, leaseKey, 'shared', args, request)
         : request.read(replies);
-    const answer = this.servers.send(leaseKey, { ...request, commands: [{ script, keys, args }], read });
-    if (this.#declaresKeys) return answer;
-    const onAnswer = (value: T): T => {
+    const resultPromise = this.servers.send(leaseKey, { ...request, commands: [{ script, keys, args }], read });
+    if (this.#declaresKeys) return resultPromise;
+    const onFirstResult = (value: T): T => {
       this.#declaresKeys ??= false;
       return value;
     };
-    return answer.then(onAnswer, (error: unknown) => {
+    return resultPromise.then(onFirstResult, (error: unknown) => {
       if (!(error instanceof Error && isUndeclaredKeyError(error))) throw error;
       this.#declareKeys();
       return this.#runScript(name, leaseKey, kind, args, request);

@@ -7,7 +7,7 @@ const POLL_MS = 100;
  * Maximum pause of a waiter in the queue, plus or minus an eighth: a wake-up may be lost. Stays below
  * `MAX_WAITER_SILENCE_MS`, after which the queue skips a waiter.
  */
-const QUEUED_RETRY_MS = 3_500;
+const MAX_PAUSE_MS = 3_500;
 /**
  * Waiters that are answered within this time get the same maximum pause. They ask again together, and one command
  * carries all their calls.
@@ -19,23 +19,23 @@ const MAX_INDEX_DELAY_MS = 250;
 
 /** Pauses of the waiters of one process before their next attempts. */
 export class RetryDelays {
-  #queuedRetryMs = QUEUED_RETRY_MS;
-  #chosenAt = -Infinity;
+  #maxPauseMs = MAX_PAUSE_MS;
+  #maxPauseChosenAt = -Infinity;
 
   /**
    * Returns the milliseconds until the next attempt of a caller.
-   * @param leftMs milliseconds until the lease may end; negative if another program keeps a value without an end there
+   * @param leftMs milliseconds until the lease may end; negative for a value without an end, set by another program
    * @param index index in the queue; negative for a caller that is not in it
    */
   getNextMs(leftMs: number, index: number): number {
     const endsInMs = leftMs < 0 ? Infinity : leftMs;
     if (index < 0) return Math.min(endsInMs, randomize(POLL_MS, POLL_MS / 2));
     const now = systemClock.now();
-    if (now - this.#chosenAt > SHARED_PAUSE_WINDOW_MS) {
-      this.#queuedRetryMs = randomize(QUEUED_RETRY_MS, QUEUED_RETRY_MS / 8);
-      this.#chosenAt = now;
+    if (now - this.#maxPauseChosenAt > SHARED_PAUSE_WINDOW_MS) {
+      this.#maxPauseMs = randomize(MAX_PAUSE_MS, MAX_PAUSE_MS / 8);
+      this.#maxPauseChosenAt = now;
     }
-    return Math.min(endsInMs + Math.min(index * DELAY_PER_INDEX_MS, MAX_INDEX_DELAY_MS), this.#queuedRetryMs);
+    return Math.min(endsInMs + Math.min(index * DELAY_PER_INDEX_MS, MAX_INDEX_DELAY_MS), this.#maxPauseMs);
   }
 }
 

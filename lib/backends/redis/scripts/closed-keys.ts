@@ -3,10 +3,10 @@
  * the former holder learns of the loss, and opens the key by its release.
  */
 export const CLOSED_MS = 100;
-/** A lease that is missing at most this long before its end counts as expired, otherwise as deleted. */
+/** A lease that is missing within this time before its end counts as expired, and one missing earlier as deleted. */
 const EXPIRY_TOLERANCE_MS = 20;
 
-/** Functions for a key whose lease was deleted. Must follow `STATE_FUNCTIONS`. */
+/** Lua functions for a key whose lease was deleted. A script must have `STATE_FUNCTIONS` before them. */
 export const CLOSED_KEY_FUNCTIONS = `
 local function close_key()
   redis.call('HSET', WAITERS, '', string.format('%.0f', -now_ms() - ${CLOSED_MS}))

@@ -15,9 +15,9 @@ return token
 `;
 
 /**
- * Adds a share, as `add_share` does, to a key that is free or has shares only, while nobody waits for it. In this case
- * none of the Redis keys for lease, queue and shares exist, or two: lease and shares. Where calls name all their keys,
- * exclusive owners may call this as well (see `NEEDS_SHARES_KEY`): the general case answers them.
+ * Adds a share, as `add_share` does, if no exclusive owner holds the key and nobody waits. Then the Redis keys of lease
+ * and shares both exist, or neither does, and there is no queue. Where calls name all their keys, an exclusive owner
+ * may call this as well (see `NEEDS_SHARES_KEY`): the general case answers that call.
  */
 const ACQUIRE_UNQUEUED_SHARE = `
 local shares_key = lease_key .. ':s'

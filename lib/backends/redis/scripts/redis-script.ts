@@ -6,13 +6,13 @@ interface ScriptShape {
   readonly keys: readonly string[];
   /** Lua names of the arguments, which are texts. */
   readonly args: readonly string[];
-  /** Number of calls for which the script blocks the server for less than a millisecond. */
+  /** Maximum number of calls in a command. With it, the script blocks the server for less than a millisecond. */
   readonly maxCallsPerCommand: number;
   /** Whether the server reports later changes of the keys that the script reads: see `KeyTracking`. @default false */
   readonly isTracked?: boolean;
 }
 
-/** Lua code for calls that the common case does not answer. The server creates its functions only for such calls. */
+/** Lua code for calls that the common case does not answer. The Lua functions are created only for such calls. */
 interface GeneralCase {
   readonly functions: string;
   readonly body: string;

@@ -27,8 +27,8 @@ function escapeKey(key: string): string {
   return /[%{}]/u.test(key) ? key.replace(/[%{}]/gu, encodeURIComponent) : key;
 }
 
-export function unescapeKey(escaped: string): string {
-  return escaped.replace(/%(?:25|7B|7D)/gu, decodeURIComponent);
+export function unescapeKey(escapedKey: string): string {
+  return escapedKey.replace(/%(?:25|7B|7D)/gu, decodeURIComponent);
 }
 
 export function isLeaseOf(lease: unknown, owner: string): boolean {
@@ -39,7 +39,7 @@ export function textOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Splits `text` at its first bars into `count` fields; the last keeps its bars. Returns `[]` if there are fewer. */
+/** Splits `text` at its first bars into `count` fields. The last field may have bars. Returns `[]` for fewer fields. */
 export function splitFields(text: string, count: number): string[] {
   const parts = text.split('|');
   return parts.length < count ? [] : [...parts.slice(0, count - 1), parts.slice(count - 1).join('|')];

@@ -8,7 +8,7 @@ local function claim_of(owner)
 end
 `;
 
-/** Functions for a key with several holders. Must follow `STATE_FUNCTIONS`. */
+/** Lua functions for a key with several holders. A script must have `STATE_FUNCTIONS` before them. */
 export const SHARE_FUNCTIONS = `
 ${CLAIM_FUNCTION}
 -- Returns the permits taken by all shares. Returns nil for an exclusive lease and for none.

@@ -3,8 +3,8 @@ import type { NodeRedisClient, NodeRedisSentinel } from '../clients/node-redis-t
 import type { ClientSource } from '../connection/redis-client.js';
 
 /**
- * Returns a source that duplicates the connection to the master. The application's client sends no commands of locks:
- * it would repeat them after a failover, and its pool would change their order.
+ * Returns a source that duplicates the connection to the master. No command for a lock goes through the application's
+ * client, which would repeat commands after a failover, and whose pool would change their order.
  */
 export function createGivenSentinelSource(sentinel: NodeRedisSentinel): ClientSource {
   const findMasterClient = async (): Promise<NodeRedisClient> => {

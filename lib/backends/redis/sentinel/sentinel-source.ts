@@ -63,7 +63,7 @@ function watchSentinel(
     if (!isStopped) client.connect().catch(() => undefined);
     return client;
   });
-  // The connection for commands reports the error that no client package is installed.
+  // If no client package is installed, the connection for commands reports that error.
   watchingClientPromise.catch(() => undefined);
   return () => {
     isStopped = true;

@@ -1,4 +1,4 @@
-/** Minimum time-out for one of several addresses: a distant server needs a few round trips of the network. */
+/** Minimum time-out per address: a connection to a distant server takes several network round trips. */
 const MIN_ADDRESS_TIMEOUT_MS = 700;
 
 export class Addresses {
@@ -31,7 +31,7 @@ export class Addresses {
     throw lastError;
   }
 
-  /** Makes new connections try the address last whose server has refused to write. */
+  /** Makes new connections try this address last, because its server has refused writes. */
   tryLast(address: string): void {
     if (this.addresses[this.#lastGoodIndex] === address)
       this.#lastGoodIndex = (this.#lastGoodIndex + 1) % this.addresses.length;

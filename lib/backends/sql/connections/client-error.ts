@@ -1,7 +1,7 @@
 /** Properties in which TypeORM, Drizzle, Sequelize and Prisma's driver adapters keep the error of the driver. */
 const WRAPPED_ERROR_PROPERTIES = ['driverError', 'cause', 'original', 'meta', 'driverAdapterError'];
 
-/** Properties in which drivers keep an error's code: a text, a number, or both. `errcode` is that of `node:sqlite`. */
+/** Properties in which drivers keep an error's code, as text or as a number. `node:sqlite` uses `errcode`. */
 const CODE_PROPERTIES = ['code', 'errno', 'errcode', 'originalCode'];
 
 export function findErrorCodes(error: unknown, depth = 0): string[] {

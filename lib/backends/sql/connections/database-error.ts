@@ -8,7 +8,7 @@ import {
 
 /** Error of a database or its driver, without the statement: statements carry owner ids, which are secrets. */
 export class DatabaseError extends Error {
-  /** Whether the server itself refused a statement, over a connection that still works. */
+  /** Whether a reachable server that takes writes has replied with this error. */
   isServerAnswer = false;
 
   constructor(
@@ -28,7 +28,7 @@ export class DatabaseError extends Error {
   }
 }
 
-/** Keeps the message and the code only: errors of TypeORM and of drivers show values of the statement. */
+/** Keeps only the message and the codes: errors of TypeORM and of drivers contain the statement's values. */
 export function toErrorWithoutStatement(error: unknown): DatabaseError | LockError {
   if (error instanceof DatabaseError || isLockError(error)) return error;
   const cause: unknown = error instanceof Error && 'driverError' in error ? error.driverError : error;
@@ -47,7 +47,7 @@ const ONE_WRITER_ADVICE =
   'another connection is in a transaction that writes to this SQLite file, such as one of the application; take the ' +
   'lock before it begins, or give the locks a data source with a file of their own';
 
-/** Reads a field of mysql2. The code of an error of `pg` is its SQLSTATE. */
+/** Reads the property in which mysql2 reports the SQLSTATE. `pg` reports it as `code`. */
 function getSqlState(cause: unknown): string | undefined {
   return getTextProperty(cause, 'sqlState');
 }
@@ -67,7 +67,7 @@ export const WRITABLE_ADVICE = 'locks need a database that takes writes, and not
 const READ_ONLY_CODE_PATTERN =
   /^(25006|ER_(OPTION_PREVENTS_STATEMENT|OPEN_AS_READONLY|(INNODB_)?READ_ONLY(_MODE)?|CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)|SQLITE_READONLY(_DBMOVED|_DIRECTORY)?|UNKNOWN_SQLITE_ERROR_1544)$/u;
 
-/** Returns whether a healthy server refused the statement for its values, or for a right that the role lacks. */
+/** Returns whether a healthy server refused the statement because of its values, or because the role lacks a right. */
 export function isRefusedValueError(error: unknown): error is DatabaseError {
   return (
     error instanceof DatabaseError &&
@@ -75,15 +75,15 @@ export function isRefusedValueError(error: unknown): error is DatabaseError {
   );
 }
 
-/** Returns an error that the core does not retry: the same statement never succeeds, while other keys may. */
+/** Returns an error after which the core does not retry: the statement would fail again. Other keys may still work. */
 export function createRefusedValueError(error: DatabaseError): LockConfigurationError {
-  const isAboutRole =
+  const isRightMissing =
     MISSING_RIGHT_CODE_PATTERN.test(error.code ?? '') && !error.message.includes('row-level security');
-  if (isAboutRole) return new LockConfigurationError(`the database refuses locks: ${error.message}`, 'tableName');
+  if (isRightMissing) return new LockConfigurationError(`the database refuses locks: ${error.message}`, 'tableName');
   return new LockConfigurationError(`the database refuses this key: ${error.message}`, 'key');
 }
 
-/** 42501 may also come from a policy of row-level security for the key. */
+/** PostgreSQL also reports 42501 for a row-level security policy that forbids the key, and says so in the message. */
 const MISSING_RIGHT_CODE_PATTERN = /^(42501|ER_(TABLE|COLUMN)ACCESS_DENIED_ERROR)$/u;
 
 /** SQLSTATEs of data exceptions, constraints, insufficient privilege, and errors that triggers raise. */
@@ -112,7 +112,7 @@ export function isConnectionGone(error: unknown): boolean {
 const CONNECTION_GONE_CODE_PATTERN =
   /^(08...|57P0[1235]|ER_(SERVER_SHUTDOWN|CONNECTION_KILLED|CLIENT_INTERACTION_TIMEOUT|(NEW_)?ABORTING_CONNECTION)|E(CONNRESET|PIPE|NOTCONN)|ERR_STREAM_(DESTROYED|WRITE_AFTER_END)|PROTOCOL_(CONNECTION_LOST|UNEXPECTED_PACKET|ENQUEUE_AFTER_.*))$/u;
 
-/** These errors of pg, pg-native, mysql2 and TypeORM have no code. */
+/** Messages of errors that pg, pg-native, mysql2 and TypeORM report without a code. */
 const CONNECTION_GONE_MESSAGE_PATTERN =
   /not queryable|query runner already released|connection (terminated|(is|was) (closed|lost)|not open)|in closed state|closed the connection|no connection to the server/iu;
 

@@ -12,29 +12,25 @@ import { DatabaseError, catchFailure, isRefusedValueError, createRefusedValueErr
 const ADVICE_LIFETIME_MS = 600_000;
 
 /**
- * Health of a database. A database that does not answer is probed in the background, so that holders and readers of
- * this health soon learn that it is back.
+ * Health of a database. While the database does not answer, it is probed in the background.
  */
 export class DatabaseHealth extends ReportedHealth {
   #isProbing = false;
   #hasEnded = false;
-  readonly #replacementCounts = new Map<string, number>();
+  readonly #replacementCountByConnection = new Map<string, number>();
   #adviceTimer: Timer | undefined;
 
-  /** @param probe rejects while the database does not answer, and reports its outcome here, too */
+  /** @param probe contacts the database, reports the outcome to this health, and rejects when no answer comes */
   constructor(private readonly probe: () => Promise<unknown>) {
     super();
   }
 
   /**
-   * Settles as `answer` does, and reports the health that its outcome shows:
+   * Settles as `answer` does. Reports `up` for a result or a refused value. Reports nothing for a configuration error,
+   * a request that was not sent, or another error reply of the server: the core counts failed requests. Reports `down`
+   * for all other errors.
    *
-   * - a result, or a refused value: the database is up
-   * - a wrong table, or a request that was not sent: nothing
-   * - any other error reply of the server: nothing, since it is reachable, and the core counts failed requests
-   * - any other error: the database is down
-   *
-   * @param isFromDatabase returns false when no statement was sent for the result, which then proves nothing
+   * @param isFromDatabase returns false when no statement was sent: the result does not show that the database is up
    * @throws LockConfigurationError for a refused value
    */
   reportOutcomeOf<T>(answer: Promise<T>, isFromDatabase = (): boolean => true): Promise<T> {
@@ -62,8 +58,8 @@ export class DatabaseHealth extends ReportedHealth {
   }
 
   reportReplacement(connectionText: string): void {
-    const replacementCount = (this.#replacementCounts.get(connectionText) ?? 0) + 1;
-    this.#replacementCounts.set(connectionText, replacementCount);
+    const replacementCount = (this.#replacementCountByConnection.get(connectionText) ?? 0) + 1;
+    this.#replacementCountByConnection.set(connectionText, replacementCount);
     const replacementText = `${connectionText} was silent and has been replaced${replacementCount === 1 ? '' : ` (${replacementCount} times)`}`;
     this.setAdvice(
       connectionText,
@@ -86,8 +82,8 @@ export class DatabaseHealth extends ReportedHealth {
   }
 
   #clearReplacements(): void {
-    for (const connectionText of this.#replacementCounts.keys()) this.setAdvice(connectionText, undefined);
-    this.#replacementCounts.clear();
+    for (const connectionText of this.#replacementCountByConnection.keys()) this.setAdvice(connectionText, undefined);
+    this.#replacementCountByConnection.clear();
   }
 
   override report(status: BackendHealth['status'], trouble?: string): void {

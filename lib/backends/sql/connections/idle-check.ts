@@ -1,16 +1,16 @@
 import { systemClock, type Timer } from '../../../core/index.js';
 
-/** Maximum idle milliseconds of a connection that is used again. The network may have dropped an older one. */
+/** Milliseconds for which an idle connection may be used again. Later, the network may have dropped the connection. */
 export const MAX_IDLE_MS = 30_000;
 
 /**
- * Closes idle connections after a while, in the background: an open connection keeps a serverless database awake, and a
- * database that falls asleep ends it.
+ * Closes idle connections in the background. An open connection keeps a serverless database awake, and a database that
+ * falls asleep ends the connection.
  */
 export class IdleCheck {
   #timer: Timer | undefined;
 
-  /** @param closeUnused returns whether connections remain that may have to be closed later */
+  /** @param closeUnused closes idle connections, and returns whether another check is needed later */
   constructor(private readonly closeUnused: () => boolean) {}
 
   /** Does nothing while a check is already scheduled. */

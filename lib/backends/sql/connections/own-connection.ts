@@ -14,7 +14,7 @@ import { Sockets } from './sockets.js';
 import type { DriverConnection, SqlDatabase } from './sql-database.js';
 import { TimeoutError, settleByDeadline } from './timeout.js';
 
-const BUSY_PAUSE_MS = 10;
+const MIN_BUSY_PAUSE_MS = 10;
 
 const CLOSE_TIMEOUT_MS = 200;
 
@@ -30,8 +30,8 @@ export interface ConnectionSettings {
 }
 
 /**
- * A connection for the locks alone. On a connection of the application, a rollback could undo a lock, and callers who
- * wait for locks could use up the application's pool.
+ * Connection that the locks do not share with the application. Otherwise a rollback of the application could undo a
+ * lock, and waiting callers could use up the application's pool.
  */
 export class OwnConnection {
   readonly #sockets = new Sockets(() => this.#onSocketClosed());
@@ -60,7 +60,7 @@ export class OwnConnection {
     return this.settings.database.dialect.runStatementSafely ? 0 : systemClock.now() - this.#lastAnswerAt;
   }
 
-  /** Leaves nothing open when it fails, or takes longer than `connectTimeoutMs`. */
+  /** Destroys the connection when the opening fails, or takes longer than `connectTimeoutMs`. */
   async open(connectTimeoutMs = this.settings.connectTimeoutMs): Promise<void> {
     const { database, requestTimeoutMs, onOpen, connectTimeoutOption } = this.settings;
     const timeoutOption = connectTimeoutOption && `${connectTimeoutOption}: ${connectTimeoutMs}`;
@@ -90,13 +90,13 @@ export class OwnConnection {
       } catch (error) {
         if (error instanceof TimeoutError) this.destroy();
         const cause = toErrorWithoutStatement(error);
-        if (cause instanceof DatabaseError) cause.isServerAnswer = isAnswerOfServer(cause);
+        if (cause instanceof DatabaseError) cause.isServerAnswer = isAnswerOfWritableServer(cause);
         if (isReadOnlyError(cause)) this.#connection.tryAddressLast?.();
         if (isRefusedValueError(cause)) this.#lastAnswerAt = systemClock.now();
         if (!this.#isBusy(cause)) throw cause;
         this.#lastAnswerAt = systemClock.now();
         if (retryDeadline.passed) throw cause;
-        await pause(systemClock, randomInt(BUSY_PAUSE_MS, 2 * BUSY_PAUSE_MS));
+        await pause(systemClock, randomInt(MIN_BUSY_PAUSE_MS, 2 * MIN_BUSY_PAUSE_MS));
       }
     }
   };
@@ -127,7 +127,7 @@ export class OwnConnection {
 
   async #connect(connectTimeoutMs: number): Promise<void> {
     const client = await this.#connection.connect(this.settings.addressesTimeoutMs ?? connectTimeoutMs);
-    // Some drivers report a lost connection more than once, and an 'error' without a listener ends the process.
+    // An 'error' event without a listener ends the process. Some drivers report a lost connection more than once.
     if (client instanceof EventEmitter) client.on('error', () => undefined);
     this.client = client;
     this.#isOpen = true;
@@ -153,6 +153,6 @@ export class OwnConnection {
   }
 }
 
-function isAnswerOfServer(error: DatabaseError): boolean {
+function isAnswerOfWritableServer(error: DatabaseError): boolean {
   return !(error instanceof TimeoutError) && !isConnectionGone(error) && !isReadOnlyError(error);
 }

@@ -11,7 +11,7 @@ export class OwnConnections {
   readonly #connections = new Set<OwnConnection>();
   readonly #idleConnections: OwnConnection[] = [];
   readonly #semaphore: Semaphore;
-  readonly #idleCheck = new IdleCheck(() => this.#closeLongIdle());
+  readonly #idleCheck = new IdleCheck(() => this.#closeLongIdleConnections());
   readonly health = new DatabaseHealth(() => this.query('select 1', []));
   #lastAnswerAt = -Infinity;
   #isClosed = false;
@@ -20,10 +20,10 @@ export class OwnConnections {
     this.#semaphore = new Semaphore(settings.database.dialect.maxConnections);
   }
 
-  /** Waits for a free connection: until `connectTimeoutMs` after the call, or after a later answer of the server. */
+  /** Waits for a free connection, up to `connectTimeoutMs` after the later of the call and the server's last answer. */
   readonly query: Query = (sql, parameters) => this.health.reportOutcomeOf(this.#queryWhenFree(sql, parameters, false));
 
-  /** Runs a statement of a holder, before those of callers who ask for a lock. */
+  /** Runs a holder's statement before the waiting statements of callers who request a lock. */
   readonly urgentQuery: Query = (sql, parameters) =>
     this.health.reportOutcomeOf(this.#queryWhenFree(sql, parameters, true));
 
@@ -58,7 +58,7 @@ export class OwnConnections {
   /** Retries after a failure: an idle connection may be dead, or its server may have become a replica in a failover. */
   async #queryOnAnyConnection(...statement: Parameters<Query>): ReturnType<Query> {
     const deadline = Deadline.after(this.settings.requestTimeoutMs);
-    for (let idleConnection = this.#takeIdle(); idleConnection; idleConnection = this.#takeIdle()) {
+    for (let idleConnection = this.#takeIdleConnection(); idleConnection; idleConnection = this.#takeIdleConnection()) {
       try {
         return await this.#queryOn(idleConnection, statement);
       } catch (error) {
@@ -83,22 +83,22 @@ export class OwnConnections {
     try {
       const rows = await connection.query(...statement);
       this.#lastAnswerAt = systemClock.now();
-      if (this.#connections.has(connection)) this.#keepIdle(connection);
+      if (this.#connections.has(connection)) this.#keepForReuse(connection);
       return rows;
     } catch (error) {
-      if (connection.isUsableAfter(error) && this.#connections.has(connection)) this.#keepIdle(connection);
+      if (connection.isUsableAfter(error) && this.#connections.has(connection)) this.#keepForReuse(connection);
       else this.#destroyConnection(connection);
       throw error;
     }
   }
 
-  #keepIdle(connection: OwnConnection): void {
+  #keepForReuse(connection: OwnConnection): void {
     this.#idleConnections.push(connection);
     this.#idleCheck.schedule();
   }
 
-  /** Closes the connections that were idle for long. Returns whether any connection is still open. */
-  #closeLongIdle(): boolean {
+  /** Returns whether any connection is still open. */
+  #closeLongIdleConnections(): boolean {
     const longIdleCount = this.#idleConnections.filter(({ idleMs }) => idleMs >= MAX_IDLE_MS).length;
     // The list is ordered by the time of the last use, the oldest first.
     for (const connection of this.#idleConnections.splice(0, longIdleCount)) this.#closeConnection(connection);
@@ -106,10 +106,10 @@ export class OwnConnections {
   }
 
   /**
-   * Returns the connection that was used last. Closes all idle ones if that one was idle for too long, because the
-   * others were idle for longer.
+   * Returns the connection that was used last. If even that one was idle for too long, closes all idle connections, and
+   * returns `undefined`.
    */
-  #takeIdle(): OwnConnection | undefined {
+  #takeIdleConnection(): OwnConnection | undefined {
     const connection = this.#idleConnections.pop();
     if (!connection || connection.idleMs < MAX_IDLE_MS) return connection;
     this.#closeConnection(connection);

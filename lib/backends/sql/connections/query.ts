@@ -3,8 +3,8 @@ type Row = Readonly<Record<string, unknown>>;
 export type Rows = readonly Row[];
 
 /**
- * Runs one statement. Values are parameters, never text. Where the driver answers with counters instead of rows, the
- * object of counters is the only row.
+ * Runs one statement. Values are passed as parameters, never within the SQL text. Where the driver returns an object of
+ * counters instead of rows, such as `affectedRows`, this object is the only row.
  */
 export type Query = (sql: string, parameters: readonly unknown[]) => Promise<Rows>;
 
@@ -12,7 +12,7 @@ export function createQuery(source: { query(sql: string, parameters?: unknown[])
   return async (sql, parameters) => readRows(await source.query(sql, [...parameters]));
 }
 
-/** Returns the rows in an answer of a driver: an array of rows, rows with their number, or an object of counters. */
+/** Returns the rows in a driver's answer: an array of rows, a tuple that begins with one, or an object of counters. */
 export function readRows(result: unknown): Rows {
   if (!Array.isArray(result)) return isRow(result) ? [result] : [];
   const [firstElement]: unknown[] = result;

@@ -1,11 +1,11 @@
 import { LockConfigurationError } from '../../../core/index.js';
 import { Addresses } from './addresses.js';
 
-/** Address of a server, for backends that open connections by its driver. */
+/** Address of the database server, for backends that open connections themselves. */
 export interface ServerAddress {
   /**
-   * The server's address, such as `postgres://user:password@host:5432/database`. Of several addresses, each new
-   * connection leads to the first one that answers and takes writes.
+   * The server's address, such as `postgres://user:password@host:5432/database`. With several addresses, each new
+   * connection leads to the first server that answers and takes writes.
    */
   url?: string | readonly string[];
 }

@@ -8,6 +8,7 @@ export interface Address {
   readonly socketPath?: string | undefined;
 }
 
+/** Setting by which an application creates the streams of its driver, as error messages name it. */
 export interface StreamSetting {
   readonly name: string;
   readonly option: 'dataSource' | 'connection';
@@ -45,8 +46,8 @@ export class Sockets {
   }
 
   /**
-   * Checks an open connection. At the connection's end, the server frees its locks, and only a watched socket reports
-   * that end.
+   * Asserts that an open connection has a watched socket. Only a watched socket reports the end of the connection, at
+   * which the server frees the locks.
    * @throws LockConfigurationError when the driver made a socket of its own
    */
   assertSocketIsWatched(strategy: 'row' | 'session'): void {

@@ -6,7 +6,7 @@ export interface SqlDatabase extends TableContext {
   /** The name of the backend, such as `typeorm:postgres` or `postgres`. */
   readonly name: string;
   readonly connectTimeoutMs: number;
-  /** Minimum milliseconds for the opening of a connection, for a database that has to start first. */
+  /** Minimum time-out for opening a connection, where the database may have to start first. */
   readonly startTimeoutMs?: number;
   readonly createConnection: (sockets: Sockets) => DriverConnection;
   /** Absent where no rows can be locked. */
@@ -15,9 +15,9 @@ export interface SqlDatabase extends TableContext {
 
 export interface TableContext {
   readonly dialect: SqlDialect;
-  /** The schema of a table whose name has none. `undefined`: the database's own search path decides. */
+  /** Schema of tables whose name has no schema. `undefined` leaves it to the database's search path. */
   readonly schema: string | undefined;
-  /** Beginning of a sentence that tells a person how to create the tables. */
+  /** Beginning of a sentence in error messages that tells how to create the tables. */
   readonly creationAdvice: string;
   readonly synchronizeExample: string;
 }
@@ -31,14 +31,14 @@ export interface DriverConnection {
   readonly query: Query;
   /** May be called while the connection is being opened, and after its end. */
   end(): Promise<void>;
-  /** Makes new connections try this one's address last, since its server refuses to write. */
+  /** Makes new connections try this connection's address last, because its server refuses writes. */
   tryAddressLast?(): void;
 }
 
 export type StatementRunner = <T>(statement: () => Promise<T>) => Promise<T>;
 
 export interface TransactionConnection extends DriverConnection {
-  /** @param runStatement runs all statements of the transaction but those of `sendDirectly` */
+  /** @param runStatement runs all statements of the transaction, except those sent by `sendDirectly` */
   createTransaction(runStatement: StatementRunner): Promise<DriverTransaction>;
 }
 

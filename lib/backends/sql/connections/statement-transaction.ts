@@ -2,7 +2,7 @@ import { createHolderClient } from './holder-client.js';
 import type { Query } from './query.js';
 import type { StatementRunner, DriverTransaction } from './sql-database.js';
 
-interface StatementClient {
+interface StatementTransactionOptions {
   readonly client: object;
   readonly send: Query;
   readonly clientForHolders: object;
@@ -11,6 +11,7 @@ interface StatementClient {
   readonly beginStatements: readonly string[];
 }
 
+/** Transaction that begins and ends by SQL statements. */
 export class StatementTransaction implements DriverTransaction {
   readonly client: object;
   readonly sendDirectly: Query;
@@ -20,7 +21,7 @@ export class StatementTransaction implements DriverTransaction {
   #isReleased = false;
 
   constructor(
-    { client, send, clientForHolders, statementMethods, beginStatements }: StatementClient,
+    { client, send, clientForHolders, statementMethods, beginStatements }: StatementTransactionOptions,
     private readonly runStatement: StatementRunner,
   ) {
     this.client = client;

@@ -9,8 +9,8 @@ export class TimeoutError extends DatabaseError {
 }
 
 /**
- * Settles as `promise` does, or rejects at the deadline. A blocked event loop makes the timer late. The promise then
- * gets as much time again, because its answer may have arrived meanwhile.
+ * Settles as `promise` does, or rejects at the deadline. If a blocked event loop makes the timer late, the promise gets
+ * that delay as extra time, because its answer may have arrived meanwhile.
  */
 export function settleByDeadline<T>(
   deadline: Deadline,
@@ -20,9 +20,9 @@ export function settleByDeadline<T>(
 ): Promise<T> {
   const { clock } = deadline;
   return new Promise<T>((resolve, reject) => {
-    const rejectLate = (): void => reject(new TimeoutError(failureText, optionText));
+    const rejectWithTimeout = (): void => reject(new TimeoutError(failureText, optionText));
     let timer = clock.schedule(deadline.remainingMs, () => {
-      timer = clock.schedule(clock.now() - deadline.at, rejectLate);
+      timer = clock.schedule(clock.now() - deadline.at, rejectWithTimeout);
     });
     const settleWith =
       <A>(settle: (answer: A) => void) =>

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 
 const unloggedScope = new AsyncLocalStorage<true>();
 
-/** Runs a statement that the application's logger must skip, on a connection that a holder writes through. */
+/** Runs a statement of the locks on a holder's connection, so that the application's logger skips it. */
 export function runUnlogged<T>(statement: () => T): T {
   return unloggedScope.run(true, statement);
 }

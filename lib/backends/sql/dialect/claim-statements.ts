@@ -1,17 +1,18 @@
 import type { Query } from '../connections/query.js';
 
 /**
- * Owner of a row whose `metadata` is a line of claims. No caller has this id, so other statements find the row held.
+ * Owner of a row whose `metadata` holds the claims of several owners. No caller has this id, so the lease statements
+ * find the row held by somebody else.
  */
 export const CLAIMS_OWNER = '|';
 
-/** Row of a key that several owners may hold. A swap compares all values but `leftMs`. */
+/** Row of a key that several owners may hold. `swap` compares all values except `leftMs`. */
 export interface ClaimRow {
   readonly owner: string | null;
   readonly token: bigint;
   readonly metadata: string | null;
   readonly leftMs: number;
-  /** Column of the waiters, where there is one: its raw value, and the owners who were seen lately. */
+  /** Column of waiters, on PostgreSQL only: its raw value, and the waiters who were seen lately. */
   readonly waiting?: { readonly raw: unknown; readonly owners: readonly string[] };
 }
 
@@ -39,7 +40,7 @@ export interface ClaimStatements {
 }
 
 /**
- * Parses the columns: `now` is always there, the others only where the key has a row.
+ * Parses the columns of a query that always returns `now`, and the others only where the key has a row.
  * @param microsecondsPerUnit number of microseconds in the unit of the column `now`
  */
 export function parseClaimReading(

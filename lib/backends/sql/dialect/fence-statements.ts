@@ -5,13 +5,13 @@ export interface FenceStatements {
   /** Raises the resource's fence to `token`. Resolves to false when a newer token was there. */
   raise(query: Query, table: string, resource: string, token: bigint): Promise<boolean>;
   /**
-   * @param isShared whether others must not raise the fence until the transaction ends. On SQLite and MySQL no writer
-   *   can do so in any case
+   * @param isShared whether a shared lock keeps others from raising the fence until the transaction ends; SQLite and
+   *   MySQL always prevent that
    */
   readNewestToken(query: Query, table: string, resource: string, isShared?: boolean): Promise<bigint | undefined>;
   /**
-   * Resolves to a `Query` whose locking statements work in a transaction that has read before. MariaDB with
-   * `innodb_snapshot_isolation` would otherwise roll such a transaction back when the row has changed.
+   * Resolves to a query that can lock rows which changed after the transaction's first read. MariaDB with
+   * `innodb_snapshot_isolation` would otherwise roll the transaction back.
    */
   createCurrentReadQuery?(query: Query): Promise<Query>;
   /**
@@ -23,7 +23,7 @@ export interface FenceStatements {
 
 /**
  * Some clients return the token as bytes.
- * @throws LockConfigurationError for a row without a token: a fence that cannot be read must not pass for a good one
+ * @throws LockConfigurationError for a row whose token cannot be read, because an unread fence protects nothing
  */
 export function parseFenceToken(row: Awaited<ReturnType<Query>>[number] | undefined): bigint | undefined {
   if (!row) return undefined;

@@ -3,8 +3,9 @@ import type { Rows } from '../connections/query.js';
 export const KEYS_PER_PAGE = 1_000;
 
 /**
+ * Yields keys page by page, in the order of the names under which they are stored.
  * @param readPage returns at most `KEYS_PER_PAGE` rows, in the order of their `name`
- * @param toKey returns `undefined` where the name has only a part of the key
+ * @param toKey returns `undefined` for a long key, of which the name has only the beginning
  */
 export async function* readKeyPages(
   firstName: string,

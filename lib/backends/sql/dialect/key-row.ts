@@ -3,8 +3,8 @@ import { DatabaseError } from '../connections/database-error.js';
 import type { Query } from '../connections/query.js';
 
 /**
- * Statements on a key's row of the strategies `row` and `session`. The row counts fencing tokens and describes the last
- * holder; a lock of the server protects the key.
+ * Statements on a key's row, for the strategies `row` and `session`. The row keeps the last fencing token and the last
+ * holder. The key itself is protected by a lock of the server: on the row, or of the session.
  */
 export interface KeyRowStatements {
   toColumnValue(key: string): unknown;
@@ -15,7 +15,7 @@ export interface KeyRowStatements {
   read(query: Query, table: string, key: string): ReturnType<Query>;
   /**
    * Writes a new fencing token and the holder into the row. The token is `max(previous + 1, the server's clock in µs)`.
-   * Resolves to the token, or to `undefined` without a row. The caller must have the key.
+   * Resolves to the token, or to `undefined` where the row is missing. The caller must hold the key.
    */
   raise(
     query: Query,
@@ -26,18 +26,19 @@ export interface KeyRowStatements {
   ): Promise<bigint | undefined>;
 }
 
+/** Raises the token of the key's row, and creates a missing row first. */
 export async function raiseToken(
-  row: KeyRowStatements,
+  keyRow: KeyRowStatements,
   query: Query,
   table: string,
   key: string,
   metadata: HolderMetadata,
   owner: string,
 ): Promise<bigint> {
-  const token = await row.raise(query, table, key, metadata, owner);
+  const token = await keyRow.raise(query, table, key, metadata, owner);
   if (token !== undefined) return token;
-  await row.create(query, table, key);
-  const firstToken = await row.raise(query, table, key, metadata, owner);
+  await keyRow.create(query, table, key);
+  const firstToken = await keyRow.raise(query, table, key, metadata, owner);
   if (firstToken === undefined) throw new DatabaseError('the row of the key vanished', undefined);
   return firstToken;
 }

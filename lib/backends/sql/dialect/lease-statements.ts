@@ -4,7 +4,7 @@ import type { Query } from '../connections/query.js';
 export const MAX_REAPED_ROWS = 1_000;
 
 export interface ClaimsRefusal {
-  /** Whether several owners hold the key, whose claims are a line in the row: see `ClaimLineStorage`. */
+  /** Whether the row holds the claims of several owners, which `ClaimLineStorage` reads. */
   readonly isHeldByClaims?: boolean;
 }
 
@@ -16,8 +16,8 @@ export interface LeaseStatements {
   look(query: Query, key: string): Promise<LeaseState>;
   keys(query: Query, prefix: string): AsyncGenerator<readonly string[]>;
   /**
-   * Deletes some of the rows that were free for longer than `idleMs`. Resolves to whether there may be more. The tokens
-   * of the keys still grow afterwards, because they follow the clock.
+   * Deletes some of the rows that were free for longer than `idleMs`. Resolves to whether there may be more. Tokens of
+   * these keys still grow afterwards, because a new row takes its first token from the clock.
    */
   reap(query: Query, idleMs: number): Promise<boolean>;
 }
@@ -32,7 +32,7 @@ export interface LeaseRow extends OwnedKey {
   readonly metadata: HolderMetadata;
 }
 
-/** Names as statements write them. */
+/** Names of a table and its columns, in the form in which statements contain them. */
 export interface LeaseColumns {
   readonly table: string;
   readonly key: string;
@@ -49,19 +49,19 @@ export interface LeaseColumns {
 }
 
 export function createOwnColumns(table: string): LeaseColumns {
-  const timeColumns = { expiresAt: 'expires_at', updatedAt: 'acquired_at' };
+  const timeColumnNames = { expiresAt: 'expires_at', updatedAt: 'acquired_at' };
   return {
     table,
     key: 'lock_key',
     owner: 'owner',
     token: 'token',
     metadata: 'metadata',
-    ...timeColumns,
+    ...timeColumnNames,
     existingTable: undefined,
   };
 }
 
-/** Returns the names in the order in which an insert gives the values. */
+/** Returns the column list of an `insert`. Its values must have this order. */
 export function listColumnNames({ key, owner, token, expiresAt, metadata, updatedAt }: LeaseColumns): string {
   return [key, owner, token, expiresAt, metadata, ...(updatedAt === undefined ? [] : [updatedAt])].join(', ');
 }

@@ -1,11 +1,11 @@
 import { type Holder, type LeaseAttempt, type LeaseState, unpackHolder } from '../../../core/index.js';
 import type { ClaimsRefusal } from './lease-statements.js';
 
-/** Without a row, the key has just become free. */
+/** A missing row means that the key has just become free. */
 export function parseRefusal(row: Record<string, unknown> | undefined): LeaseAttempt & ClaimsRefusal {
   if (!row) return { acquired: false, retryAfterMs: 0 };
   const { remaining, metadata } = row;
-  // The JSON of a line is an array, that of a holder an object.
+  // Claims of several owners are stored as a JSON array, and a single holder as a JSON object.
   if (typeof metadata === 'string' && metadata.startsWith('[')) {
     return { acquired: false, retryAfterMs: 0, isHeldByClaims: true };
   }
@@ -22,7 +22,7 @@ export function parseState(row: Record<string, unknown> | undefined): LeaseState
   return { holder: { owner: typeof owner === 'string' ? owner : '', ...fencingToken, ...leftMs, ...parseHolder(row) } };
 }
 
-/** `legacy_owner` is the owner that an older program wrote, which tells no process id. */
+/** `legacy_owner` is the owner that an older program wrote. Its process id is unknown, and shown as 0. */
 export function parseHolder({
   metadata,
   legacy_owner: legacyOwner,

@@ -4,7 +4,7 @@ import type { KeyRowStatements } from './key-row.js';
 import type { OwnedKey } from './lease-statements.js';
 import type { ServerSessions } from './server-sessions.js';
 
-/** Savepoint at which the holder's writes begin. */
+/** Name of the savepoint before the holder's writes. */
 export const SAVEPOINT = 'lock_taken';
 
 export interface KeyAndToken {
@@ -13,8 +13,8 @@ export interface KeyAndToken {
 }
 
 /**
- * All but `prepare`, `prepareToReadOwners` and `isHeldBy` run within the transaction. The answers to `createRow` and
- * `tryLockRow` may have the id of the server's session, `session_id`.
+ * Statements for locks on a key's row. Except for `prepare`, `prepareToReadOwners` and `isHeldBy`, they run within the
+ * transaction. Rows that `createRow` and `tryLockRow` read may have `session_id`, the id of the server's session.
  */
 export interface RowLocks {
   readonly keyRow: KeyRowStatements;
@@ -34,34 +34,34 @@ export interface RowLocks {
   /** Locks the row as `tryLockRow` does, after a wait in the database's own queue that `setLimits` has limited. */
   lockRowAfterWait(query: Query, table: string, key: string): ReturnType<Query>;
   /**
-   * Has the server end the connection, and the transaction with it, after `ttlMs` without a statement. It is sent
-   * before the row is requested, because the process may be frozen by the time it gets the row. Also limits the wait
-   * for the row, and lifts limits of the application that would end the transaction sooner.
+   * Makes the server end the connection, and with it the transaction, after `ttlMs` without a statement. Runs before
+   * the row is requested, because the process may freeze while it waits. Also limits the wait for the row, and lifts
+   * limits of the application that would end the transaction sooner.
    */
   setLimits(query: Query, limits: { readonly ttlMs: number; readonly waitMs: number }): Promise<unknown>;
   restoreLimits(query: Query): Promise<unknown>;
   /**
-   * Raises the row's token, shows the owner to `isHeldBy`, and sets the savepoint. Resolves to `undefined` without a
-   * row.
+   * Raises the row's token, makes the owner visible to `isHeldBy`, and sets the savepoint. Resolves to the token, or to
+   * `undefined` where the row is missing.
    */
   recordHolder(query: Query, table: string, ownedKey: OwnedKey, metadata: HolderMetadata): Promise<bigint | undefined>;
   /** Hides the owner from `isHeldBy` before a commit. Resolves to whether the row still has this token. */
   prepareCommit?(query: Query, table: string, keyAndToken: KeyAndToken): Promise<boolean>;
   /** Undoes all writes since the savepoint, and ends the transaction. The token stays raised. */
   commitWithoutWrites(query: Query, table: string, keyAndToken: KeyAndToken): Promise<void>;
-  /** Prepares a new connection. Present where the server, by a setting, could begin transactions itself. */
+  /** Prepares a new connection. Present where a setting could make the server itself begin transactions. */
   prepare?(query: Query): Promise<unknown>;
   /** Present where the default isolation level shows too little to `isHeldBy`. */
   prepareToReadOwners?(query: Query): Promise<void>;
   isHeldBy(query: Query, table: string, ownedKey: OwnedKey): Promise<boolean>;
-  /** Codes for a statement that failed because another transaction has the row. */
+  /** Codes of errors that mean that another transaction has locked the row. */
   readonly heldCodePattern: RegExp;
-  /** Codes for a transaction that the database has rolled back in favour of another one, and that may be repeated. */
+  /** Codes of errors after which a transaction that gave way to another one may be repeated. */
   readonly busyCodePattern: RegExp;
-  /** Codes for a statement with which the whole transaction was rolled back: the row is free. */
+  /** Codes of errors after which the whole transaction has been rolled back, so that the row is free. */
   readonly rolledBackCodePattern?: RegExp;
-  /** Codes for a statement with which some servers, by a setting, roll the whole transaction back. */
+  /** Codes of errors after which some servers, depending on a setting, roll the whole transaction back. */
   readonly mayRollBackCodePattern?: RegExp;
-  /** Codes for an open transaction that accepts nothing but its end. */
+  /** Codes of errors that a failed transaction returns for every statement until it is ended. */
   readonly abortedCodePattern?: RegExp;
 }

@@ -11,26 +11,26 @@ export interface LockNames {
 export interface SessionLocks {
   readonly keyRow: KeyRowStatements;
   readonly serverSessions: ServerSessions;
-  /** Has the server end the session after `ttlMs` without a statement. */
+  /** Makes the server end the session after `ttlMs` without a statement. */
   setIdleTimeout(query: Query, ttlMs: number): Promise<void>;
-  /** Resolves to the schema and name of the table, for `toLockName`: the same ones, however a process names it. */
+  /** Resolves to the schema and name of the table, for `toLockName`, even if the given name has no schema. */
   readScope(query: Query, table: string): Promise<string>;
   readSession(query: Query): Promise<{ readonly id: string; readonly isReadOnly: boolean }>;
   toLockName(scope: string, key: string): string;
   /**
    * Takes the lock, and then the owner lock. Resolves to one row. `locked` is 1 with both locks, 0 with none, and -1
-   * with the lock alone, which must be freed. `metadata` and `since` describe the last holder. If `is_read_only`, the
-   * server takes no writes: the lock is worthless, and the session must end.
+   * with the lock alone, which the caller must free. `metadata` and `since` describe the last holder. If `is_read_only`
+   * is true, the server takes no writes: the caller must not use the lock, and must end the session.
    */
   tryLock(query: Query, table: string, names: LockNames, keyColumnValue: unknown): ReturnType<Query>;
   /** Frees the owner lock first, then the lock, so that an owner lock never exists without its lock. */
   unlock(query: Query, names: LockNames): Promise<void>;
   /**
-   * Resolves to the id of the session that has both locks at one moment. A server that ends a session frees one lock
-   * after the other, so that a single lock proves nothing.
+   * Resolves to the id of the session that has both locks at one moment. A session with only one of them may be about
+   * to end, because the server frees its locks one after the other.
    */
   findSessionHolding(query: Query, names: LockNames): Promise<string | undefined>;
-  /** Ends another session that has both locks. Resolves to whether there is one; its end may take a moment. */
+  /** Ends another session that has both locks. Resolves to whether there was one. It may take a moment to end. */
   endOtherSessionHolding(query: Query, names: LockNames): Promise<boolean>;
   /** Returns the statement by which an operator ends a session. */
   terminateSessionSql(sessionId: string): string;

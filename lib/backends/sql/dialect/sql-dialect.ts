@@ -16,8 +16,8 @@ export interface SqlDialect {
   readonly maxConnections: number;
   readonly hasSchemas: boolean;
   /**
-   * Resolves to whether `runPrepared` may keep statements in the session: behind a pooler, the session belongs to
-   * others, too. @param client the driver's own object
+   * Changes settings of a new session. Resolves to whether `runPrepared` may keep prepared statements in the session,
+   * which others share behind a pooler. @param client the driver's own object
    */
   prepareConnection(query: Query, requestTimeoutMs: number, client: unknown): Promise<boolean>;
   quote(name: string): string;
@@ -40,14 +40,14 @@ export interface SqlDialect {
   assertPrimary?(query: Query): Promise<void>;
   /** Resolves to the reason why a crash may undo confirmed writes to this table, with advice. */
   durabilityWarning?(query: Query, table: string): Promise<string | undefined>;
-  /** Resolves to the storage engine of a table that has no transactions or locks no rows. */
+  /** Resolves to the name of the table's storage engine if that lacks transactions or row locks. */
   findUnfitEngine?(query: Query, table: string): Promise<string | undefined>;
   /** Resolves to the reason why row-level security hides rows of the table from this user. */
   hiddenRowsWarning?(query: Query, table: string): Promise<string | undefined>;
   /** Resolves to the name of a cluster in which several servers take writes and do not share locks. */
   findMultiPrimaryCluster?(query: Query): Promise<string | undefined>;
   readonly fence: FenceStatements;
-  /** Runs one statement instead of the driver, where the driver's own way is not safe. Present on SQLite only. */
+  /** Runs one statement without the driver's query method, which is not safe on SQLite. Present on SQLite only. */
   runStatementSafely?(client: unknown, sql: string, values: readonly unknown[]): Awaited<ReturnType<Query>>;
   runPrepared?(client: unknown, sql: string, values: readonly unknown[]): ReturnType<Query>;
   /** Codes for a statement that the database was too busy for. The statement did nothing and may be repeated. */
@@ -64,7 +64,8 @@ export interface SqlDialect {
 
 /**
  * Statements on the waiters of a key, which are kept in the key's row. A release hands the key to the first of them.
- * That waiter has the key for a moment, and must confirm by requesting it. Messages are those of `WakeUps`.
+ * That waiter has the key for a moment, and must confirm by requesting it. Messages have the form that
+ * `WakeUps.deliver` reads.
  */
 export interface WaitingLine {
   /**
@@ -77,7 +78,7 @@ export interface WaitingLine {
   hashOwner(owner: string): string;
   notify(query: Query, table: string, owner: string): Promise<void>;
   /**
-   * Records that these owners still wait. Resolves to messages for those who should ask now, or have lost their place.
+   * Records that these owners still wait. Resolves to messages for owners who should ask now, or have lost their place.
    */
   confirmWaiters(query: Query, table: string, keyByOwner: ReadonlyMap<string, string>): Promise<readonly string[]>;
   /** Calls `deliver` for each message on the connection from now on. Resolves to false where no message can arrive. */

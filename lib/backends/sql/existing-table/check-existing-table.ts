@@ -18,9 +18,8 @@ export async function checkExistingTable(
   table: ExistingTable,
   shouldAddMissingColumns: boolean,
 ): Promise<void> {
-  // A failure matters only if columns are missing. Otherwise another process has added them, or this user may alter no
-  // tables.
-  const additionFailure = shouldAddMissingColumns
+  // A failure matters only where a column is still missing afterwards.
+  const additionErrorMessage = shouldAddMissingColumns
     ? (await catchFailure(addMissingColumns(query, dialect, table)))?.message
     : undefined;
   const { columns, columnNames } = table;
@@ -28,7 +27,7 @@ export async function checkExistingTable(
     (await dialect.describeColumns(query, columns.table)).map((column) => [String(column['name']), column]),
   );
   if (foundColumns.size === 0)
-    throw createUnusableTableError(table, 'columns.key', additionFailure ?? 'it is missing, or not visible to us');
+    throw createUnusableTableError(table, 'columns.key', additionErrorMessage ?? 'it is missing, or not visible to us');
   const lockColumnNames = new Set<string>();
   for (const { columnOption, pattern, expectedType } of getColumnPatterns(dialect)) {
     const name = columnNames[columnOption];
@@ -39,7 +38,7 @@ export async function checkExistingTable(
       throw createUnusableTableError(
         table,
         `columns.${columnOption}`,
-        additionFailure ?? `its column ${name} is missing`,
+        additionErrorMessage ?? `its column ${name} is missing`,
       );
     if (pattern.test(type)) continue;
     throw createUnusableTableError(
@@ -48,8 +47,8 @@ export async function checkExistingTable(
       `its column ${name} is ${type}, and must be ${expectedType}`,
     );
   }
-  const key = foundColumns.get(columnNames.key);
-  if (!isTrue(key?.['unique'])) {
+  const keyColumn = foundColumns.get(columnNames.key);
+  if (!isTrue(keyColumn?.['unique'])) {
     throw createUnusableTableError(
       table,
       'columns.key',
@@ -67,8 +66,8 @@ export async function checkExistingTable(
   }
   const noOpUpdateSql = `update ${columns.table} set ${columns.token} = ${columns.token} where 1 = 0`;
   await assertWritable(query, dialect, noOpUpdateSql, (reason) => createUnusableTableError(table, 'tableName', reason));
-  const storablePattern = dialect.existingTable.getStorablePattern(key?.['charset']);
-  table.limits = { keyCharacters: getMaxCharacters(key), ownerCharacters, storablePattern };
+  const storablePattern = dialect.existingTable.getStorablePattern(keyColumn?.['charset']);
+  table.limits = { keyCharacters: getMaxCharacters(keyColumn), ownerCharacters, storablePattern };
 }
 
 function getColumnPatterns({ columnTypes, existingTable: { textTypePattern, updatedAtTypePattern } }: SqlDialect) {

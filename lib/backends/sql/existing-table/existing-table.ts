@@ -15,17 +15,17 @@ const COLUMN_OPTIONS: ReadonlySet<string> = new Set([
 
 /** A table of locks that older programs use, too. */
 export interface ExistingTable {
-  /** As in the options, for messages. */
+  /** Table name as the options give it. */
   readonly name: string;
-  /** As in the options, for messages: defaults included. */
+  /** Column names as the options give them, with the defaults. */
   readonly columnNames: ExistingTableColumns & typeof DEFAULT_COLUMN_NAMES;
-  /** Quoted, for statements. */
+  /** Quoted names, for statements. */
   readonly columns: LeaseColumns;
   /** `undefined` until the first connection has read the columns of the table. */
   limits: TableLimits | undefined;
 }
 
-/** The database would store a key beyond these limits as another key. */
+/** Limits beyond which the database would store a key as another key, or not at all. */
 interface TableLimits {
   readonly keyCharacters: number;
   readonly ownerCharacters: number;
@@ -101,7 +101,7 @@ export function createExistingTableStatements(dialect: SqlDialect, table: Existi
   return {
     ...statements,
     async tryAcquire(query, lease) {
-      // A statement opens the first connection, which reads the limits of the table.
+      // This statement opens the first connection, on which `checkExistingTable` reads the limits.
       if (!table.limits) await query('select 1', []);
       assertStorable(table, lease.key, lease.owner);
       return statements.tryAcquire(query, lease);

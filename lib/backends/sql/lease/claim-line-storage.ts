@@ -14,6 +14,7 @@ import { type ClaimReading, type ClaimRow, type ClaimStatements, CLAIMS_OWNER } 
 /** Milliseconds in which an owner that was moved from the row into the line must claim its place there. */
 const MOVED_OWNER_CLAIM_MS = 5_000;
 
+/** Stores the claims of several owners to one key as a JSON array in the column `metadata` of the key's row. */
 export class ClaimLineStorage implements LineStorage<ClaimReading> {
   constructor(
     private readonly statements: ClaimStatements,
@@ -30,7 +31,7 @@ export class ClaimLineStorage implements LineStorage<ClaimReading> {
     const { owner, metadata, leftMs } = row;
     if (owner !== null && owner !== CLAIMS_OWNER && leftMs > 0 && isExclusive(owner)) {
       const holder = unpackHolder(metadata ?? '');
-      const waiters = withMovedOwners([], row.waiting?.owners, now);
+      const waiters = addMovedOwners([], row.waiting?.owners, now);
       return { ...emptyStoredLine, lease: { owner, leftMs, ...(holder ? { holder } : {}) }, waiters };
     }
     return { ...emptyStoredLine, line: buildLine(row, now) };
@@ -42,7 +43,7 @@ export class ClaimLineStorage implements LineStorage<ClaimReading> {
       owner: isEmpty ? null : CLAIMS_OWNER,
       metadata: isEmpty ? null : packLine(line),
       token: token ?? row?.token ?? nowUs,
-      // The row expires with its last entry. If it expired before, a newcomer could take it while an entry counts.
+      // The row expires with its last claim. If it expired earlier, a newcomer could take it despite a valid claim.
       untilMs: Math.max(Number(nowUs / 1_000n), ...line.map(({ until }) => until)),
       ownersToNotify: ready,
     });
@@ -53,10 +54,10 @@ export class ClaimLineStorage implements LineStorage<ClaimReading> {
 function buildLine({ owner, metadata, leftMs, waiting }: ClaimRow, now: number): LineEntry[] {
   const line = owner === CLAIMS_OWNER ? unpackLine(metadata ?? '') : [];
   const rowOwners = owner !== null && owner !== CLAIMS_OWNER && leftMs > 0 ? [owner] : [];
-  return withMovedOwners(line, [...rowOwners, ...(waiting?.owners ?? [])], now);
+  return addMovedOwners(line, [...rowOwners, ...(waiting?.owners ?? [])], now);
 }
 
-function withMovedOwners(line: readonly LineEntry[], movedOwners: readonly string[] = [], now: number): LineEntry[] {
+function addMovedOwners(line: readonly LineEntry[], movedOwners: readonly string[] = [], now: number): LineEntry[] {
   const entries = [...line];
   for (const owner of movedOwners) {
     if (!entries.some((entry) => entry.owner === owner))

@@ -42,7 +42,7 @@ export interface LeaseBackendOptions extends CommonOptions, Pick<PollingOptions,
 /**
  * Returns a factory of backends whose leases end by the wall clock of the server that answers. A lease ends early after
  * a failover to a server whose clock is ahead. Leases may be lost after a failover to a replica that lacks the latest
- * writes, and only the fencing token protects then.
+ * writes. Only the fencing token protects in that case.
  * @throws LockConfigurationError
  */
 export function createLeaseBackend(database: SqlDatabase, options: LeaseBackendOptions = {}): BackendFactory {
@@ -54,9 +54,9 @@ export function createLeaseBackend(database: SqlDatabase, options: LeaseBackendO
   const timeouts = { connectTimeoutMs, connectTimeoutOption: 'connectTimeoutMs' as const, requestTimeoutMs };
   const settings = { database, ...timeouts, onOpen: tableSetup.onOpen };
   const { waitingLine } = tableSetup;
-  const table = { ...tableSetup, reapIdleAfterMs };
+  const leaseTable = { ...tableSetup, reapIdleAfterMs };
   const createStore = () =>
-    waitingLine ? new QueuedLeaseStore(table, waitingLine, settings) : new SqlLeaseStore(table, settings);
+    waitingLine ? new QueuedLeaseStore(leaseTable, waitingLine, settings) : new SqlLeaseStore(leaseTable, settings);
   return () => new LockBackend(createStore(), options);
 }
 

@@ -13,7 +13,7 @@ const MAX_SILENCE_MS = 1_000;
 /** Maximum number of waiters in one statement. A statement for 10,000 waiters took longer than `MAX_SILENCE_MS`. */
 const WAITERS_PER_STATEMENT = 1_000;
 
-/** Milliseconds without a message after which a refused waiter has the connection probed. */
+/** Milliseconds without a message after which a refused waiter triggers a probe of the connection. */
 const MAX_TRUSTED_QUIET_MS = 3_000;
 
 export class NotificationListener {
@@ -40,7 +40,7 @@ export class NotificationListener {
     private readonly table: string,
     private readonly waitingLine: WaitingLine,
     private readonly wakeUps: WakeUps,
-    private readonly hasHolders: () => boolean,
+    private readonly isAnyKeyHeld: () => boolean,
   ) {
     this.waiterWatch = new WaiterWatch(() => void this.#confirmWaiters());
     this.#settings = { ...settings, requestTimeoutMs: Math.min(settings.requestTimeoutMs, MAX_SILENCE_MS) };
@@ -64,12 +64,12 @@ export class NotificationListener {
 
   /** Tells the server that the waiters still wait, and wakes waiters that have missed a notification. */
   async #confirmWaiters(): Promise<void> {
-    const { keysInLine } = this.waiterWatch;
+    const { queuedKeyByOwner } = this.waiterWatch;
     const connection = this.#connection;
-    if (keysInLine.size === 0 || !connection || !this.#isListening || this.#isConfirming) return;
+    if (queuedKeyByOwner.size === 0 || !connection || !this.#isListening || this.#isConfirming) return;
     this.#isConfirming = true;
     try {
-      const waiters = [...keysInLine];
+      const waiters = [...queuedKeyByOwner];
       for (let start = 0; start < waiters.length; start += WAITERS_PER_STATEMENT) {
         const keyByOwner = new Map(waiters.slice(start, start + WAITERS_PER_STATEMENT));
         for (const message of await this.waitingLine.confirmWaiters(connection.query, this.table, keyByOwner))
@@ -139,7 +139,7 @@ export class NotificationListener {
   #closeUnlessNeeded(): boolean {
     const connection = this.#connection;
     if (!connection || !this.#isListening) return false;
-    if (this.wakeUps.isAnyWaiting || this.hasHolders()) return true;
+    if (this.wakeUps.isAnyWaiting || this.isAnyKeyHeld()) return true;
     this.#connection = undefined;
     this.#isListening = false;
     void connection.close();

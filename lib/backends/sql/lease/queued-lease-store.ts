@@ -7,13 +7,14 @@ import { POLL_MS_PER_WAITER, type LeaseTable, SqlLeaseStore } from './sql-lease-
 
 const MIN_POLL_MS = 50;
 /**
- * Maximum milliseconds between two polls, before a jitter of ±50 %. With the jitter, they stay below
- * `MAX_WAITER_SILENCE_MS`, after which a waiter loses its place.
+ * Maximum milliseconds between two polls, before a jitter of ±50 %. Even with the jitter, the pause
+ * is shorter than `MAX_WAITER_SILENCE_MS`, after which a waiter loses its place.
  */
 const MAX_POLL_MS = 3_000;
 
 interface Waiter {
   readonly wake: () => void;
+  /** Present once the waiter was refused, and waits for notifications. */
   stopWaiting?: () => void;
 }
 
@@ -86,7 +87,7 @@ export class QueuedLeaseStore extends SqlLeaseStore {
   override async evict(key: string, owner: string): Promise<boolean> {
     const isEvicted = await super.evict(key, owner);
     const { query } = this.connections;
-    // The holder's process may miss the message. Its next renewal then tells it.
+    // If the holder's process misses the message, it learns of the eviction when its next renewal fails.
     if (isEvicted) await this.waitingLine.notify(query, this.leaseTable.table, owner).catch(() => undefined);
     return isEvicted;
   }
@@ -118,7 +119,7 @@ export class QueuedLeaseStore extends SqlLeaseStore {
 
   #startWaiting(owner: string, wake: () => void): () => void {
     const unwatch = this.#wakeUps.watch(this.waitingLine.hashOwner(owner), wake);
-    const removeWaiter = this.#listener.waiterWatch.watch(owner);
+    const removeWaiter = this.#listener.waiterWatch.addWaiter(owner);
     return () => {
       unwatch();
       removeWaiter();

@@ -107,7 +107,7 @@ export class SqlLeaseStore implements LeaseStore {
     return wasHeld;
   }
 
-  /** Releases the lease in the row, or in the line of claims, into which a swap may have moved the owner. */
+  /** Releases the lease in the row, or the claim into which a `swap` may have changed it. */
   async release(key: string, owner: string): Promise<boolean> {
     const claims = this.#claims;
     if (
@@ -133,7 +133,7 @@ export class SqlLeaseStore implements LeaseStore {
   async look(key: string): Promise<LeaseState> {
     const state = await this.leaseTable.statements.look(this.connections.query, key);
     if (state.holder?.owner !== CLAIMS_OWNER) return state;
-    // The line may have ended between the two readings.
+    // The claims may have ended between the two reads.
     return (await this.#claims?.look(key)) ?? { waiters: [] };
   }
 

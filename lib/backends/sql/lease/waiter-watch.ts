@@ -4,11 +4,11 @@ import { systemClock, type Timer } from '../../../core/index.js';
 const CONFIRM_INTERVAL_MS = 3_000;
 const JITTER_MS = 500;
 
-/** Checks the waiters of this process every few seconds, which finds lost notifications and dead holders. */
+/** Calls `confirmWaiters` every few seconds while callers wait. This finds lost notifications and dead holders. */
 export class WaiterWatch {
   readonly #waitingOwners = new Set<string>();
-  /** Keys of the waiters that the server has in line, by owner. */
-  readonly keysInLine = new Map<string, string>();
+  /** Keys for which the server keeps a waiter of this process in its queue, by owner. */
+  readonly queuedKeyByOwner = new Map<string, string>();
   #timer: Timer | undefined;
 
   constructor(private readonly confirmWaiters: () => void) {}
@@ -17,12 +17,13 @@ export class WaiterWatch {
     return this.#waitingOwners.size;
   }
 
-  watch(owner: string): () => void {
+  /** Returns a function that removes the waiter. */
+  addWaiter(owner: string): () => void {
     this.#waitingOwners.add(owner);
     this.#timer ??= this.#schedule();
     return () => {
       this.#waitingOwners.delete(owner);
-      this.keysInLine.delete(owner);
+      this.queuedKeyByOwner.delete(owner);
       if (this.#waitingOwners.size > 0) return;
       this.#timer?.cancel();
       this.#timer = undefined;
@@ -30,7 +31,7 @@ export class WaiterWatch {
   }
 
   recordInLine(key: string, owner: string): void {
-    if (this.#waitingOwners.has(owner)) this.keysInLine.set(owner, key);
+    if (this.#waitingOwners.has(owner)) this.queuedKeyByOwner.set(owner, key);
   }
 
   #schedule(): Timer {

@@ -17,9 +17,10 @@ export const mysqlDialect: SqlDialect = {
   hasSchemas: true,
 
   /**
-   * Limits waits for locks: a late statement would lock a key for a caller that no longer waits. Keeps idle connections
-   * for eight hours: the end of a connection puts the locks in doubt for a moment. Sets nothing without a handshake id:
-   * a pooler may pass these settings on to other sessions. Returns `false`: no statement stays prepared in the session.
+   * Limits waits for locks, because a late statement would lock a key for a caller that no longer waits. Keeps idle
+   * connections for eight hours, because their end would be reported as a failure of the database. Changes nothing
+   * without a handshake id, because a pooler may pass the settings on to other sessions. Resolves to `false`, because
+   * no statement stays prepared in the session.
    */
   async prepareConnection(query, requestTimeoutMs, client) {
     if (getHandshakeId(client) === undefined) return false;
@@ -95,9 +96,9 @@ export const mysqlDialect: SqlDialect = {
   async durabilityWarning(query, table) {
     const engine = await this.findUnfitEngine?.(query, table);
     if (engine !== undefined) return `a crash can undo grants: the table's engine is ${engine}, make it InnoDB`;
-    const settings =
+    const settingsSql =
       'innodb_flush_log_at_trx_commit as flush, @@global.log_bin as log_bin, @@global.sync_binlog as sync';
-    const [row] = await query(`select @@global.${settings}`, []);
+    const [row] = await query(`select @@global.${settingsSql}`, []);
     const { flush, log_bin: logBin, sync } = row ?? {};
     // The value 3 of MariaDB flushes more often than 1.
     if (flush !== undefined && ![1, 3].includes(Number(flush))) {

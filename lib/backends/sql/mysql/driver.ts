@@ -12,7 +12,7 @@ type Answer = Awaited<ReturnType<Query>>;
 /** Returns the bytes of a text. The driver writes bytes in hexadecimal: safe in every SQL mode and character set. */
 export const toBytes = (text: string): Buffer => Buffer.from(text);
 
-/** Returns SQL for the bytes of a text: the character set of the connection may lack some of its characters. */
+/** Returns SQL for the bytes of a text column: the connection's character set may lack some of the characters. */
 export const textBytesSql = (column: string): string => `cast(convert(${column} using utf8mb4) as binary)`;
 
 /** Returns the rows with texts in place of bytes. */
@@ -25,7 +25,7 @@ export function hasChangedRow([answer]: Answer): boolean {
   return Number(answer?.['affectedRows']) === 1;
 }
 
-/** Returns the value of `last_insert_id(…)` in a statement; `undefined` when it changed no row. */
+/** Returns the value that the statement gave to `last_insert_id(…)`, or `undefined` when it changed no row. */
 export function getLastInsertId(answer: Answer): bigint | undefined {
   return hasChangedRow(answer) ? BigInt(String(answer[0]?.['insertId'])) : undefined;
 }

@@ -6,13 +6,13 @@ import { lockFenceRow } from './fence-row.js';
 const SNAPSHOT_SETTING = 'innodb_snapshot_isolation';
 
 export const mysqlFence: FenceStatements = {
-  /** Reads the setting. The version does not tell it: it is on by default since 11.6.2, and optional since 10.6.18. */
+  /** Reads the setting, because versions differ: it is on by default since 11.6.2, and optional since 10.6.18. */
   async createCurrentReadQuery(query) {
-    const [isSettingOn] = await query(
+    const [enabledSettingRow] = await query(
       `show variables where variable_name = '${SNAPSHOT_SETTING}' and value = 'ON'`,
       [],
     );
-    if (!isSettingOn) return query;
+    if (!enabledSettingRow) return query;
     return (sql, parameters) => query(`set statement ${SNAPSHOT_SETTING} = 0 for ${sql}`, parameters);
   },
 
@@ -34,7 +34,7 @@ export const mysqlFence: FenceStatements = {
     return parseFenceToken(row);
   },
 
-  /** Locks the row first: a reading before the lock would take its snapshot before the wait for the lock. */
+  /** Locks the row before it reads, because an earlier read could take the snapshot before the wait for the lock. */
   async isSnapshotStale(query, table, resource) {
     await lockFenceRow(query, table, resource);
     const [snapshotRow] = await query(`select cast(token as char) as token from ${table} where resource = ?`, [

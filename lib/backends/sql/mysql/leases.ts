@@ -14,7 +14,7 @@ import { fromStoredKey, toStoredBytes } from '../tables/stored-key.js';
 import { MICROSECONDS_FROM_NOW_SQL, NOW_SQL, NOW_MICROSECONDS_SQL, microsecondsSince1970Sql } from './clock.js';
 import { decodeTexts, getLastInsertId, hasChangedRow, textBytesSql, toBytes } from './driver.js';
 
-/** Maximum number of rounds. Another follows if the row appeared, vanished or became free between two statements. */
+/** Maximum number of rounds. A round is repeated if the row appears, vanishes or becomes free between statements. */
 const MAX_ROUNDS = 5;
 
 /** Any isolation level will do: each statement is a transaction on one row, except in `keys` and `reap`. */
@@ -28,8 +28,8 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
   const isOwnRowSql = `${columnNames.key} = ${textPlaceholder} and ${columnNames.owner} = ${textPlaceholder}`;
 
   /**
-   * Resolves to the token, or to `undefined` if no free or own row was there. MySQL assigns from left to right, so the
-   * token, which depends on the old owner, is first.
+   * Takes the row if it is free, or already has this owner. Resolves to its token, or otherwise to `undefined`. MySQL
+   * assigns from left to right, so the token, which depends on the old owner, is first.
    */
   const takeRow = async (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) => {
     const ownerBytes = toBytes(owner);
@@ -60,7 +60,7 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
   };
 
   return {
-    /** Reads an existing table before it inserts: each conflicting insert would use up a number of its counter. */
+    /** Reads an existing table before it inserts: each conflicting insert would use up an `auto_increment` number. */
     async tryAcquire(query, lease) {
       let row: Record<string, unknown> | undefined;
       for (let round = 0; round < MAX_ROUNDS; round += 1) {
@@ -92,8 +92,8 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
     },
 
     /**
-     * Deletes a row of an existing table only if the clock has passed its token. The next token, a time, could
-     * otherwise be the same or a lower one.
+     * Deletes a row of an existing table only if the clock has passed its token. The next token, which is the time,
+     * could otherwise be the same or lower.
      */
     async release(query, { key, owner }) {
       const values = [toKeyValue(key), toBytes(owner)];

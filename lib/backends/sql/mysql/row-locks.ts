@@ -8,7 +8,7 @@ import { type RowLocks, type KeyAndToken, SAVEPOINT } from '../dialect/row-locks
 
 const ROLLED_BACK_CODE_PATTERN = /^ER_(LOCK_DEADLOCK|CHECKREAD)$/u;
 
-/** Lifts limits of MariaDB that could end the transaction before the TTL. MySQL takes this text for a comment. */
+/** Lifts limits of MariaDB that could end the transaction before the TTL. MySQL skips this text as a comment. */
 const NO_MARIADB_LIMITS_SQL =
   '/*M!100300 , session idle_transaction_timeout = 0, session idle_write_transaction_timeout = 0 */';
 
@@ -37,7 +37,7 @@ export const mysqlRowLocks: RowLocks = {
     return query(`${WITHOUT_TIME_LIMIT_SQL.before} ${selectSql} for update`, [toStoredBytes(key)]);
   },
 
-  /** Does not wait for a process that is inserting the row. MySQL, which takes 0 for 1, waits for one second. */
+  /** Does not wait for a process that is inserting the row. MySQL treats 0 as 1, and waits for one second. */
   async createRow(query, table, key) {
     await query('set session innodb_lock_wait_timeout = 0', []);
     try {
@@ -66,13 +66,13 @@ export const mysqlRowLocks: RowLocks = {
     await query('commit', []);
   },
 
-  /** Switches off settings by which the server itself begins transactions. These would lack the isolation level. */
+  /** Switches off settings by which the server itself begins transactions, which would lack the isolation level. */
   prepare: (query) => query('set session completion_type = 0, session autocommit = 1', []),
 
   async prepareToReadOwners(query) {
     await query('set session transaction isolation level read uncommitted', []);
   },
-  /** Reads the uncommitted owner, which is visible only while the transaction lasts. */
+  /** Reads the uncommitted owner, which is visible only while the holder's transaction lasts. */
   async isHeldBy(query, table, { key, owner }) {
     const rows = await query(`select 1 from ${table} where lock_key = ? and owner = ?`, [
       toStoredBytes(key),

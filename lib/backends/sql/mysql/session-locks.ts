@@ -9,8 +9,8 @@ import type { LockNames, SessionLocks } from '../dialect/session-locks.js';
 import { getUserLockName } from '../tables/session-lock-name.js';
 
 /**
- * Names of `GET_LOCK` belong to the whole server, so the database's name is hashed, too. Servers of a cluster do not
- * share these locks.
+ * Locks of `GET_LOCK`. Their names belong to the whole server, so the hash in them covers the database's name, too.
+ * Servers of a cluster do not share these locks.
  */
 export const mysqlSessionLocks: SessionLocks = {
   keyRow: mysqlKeyRow,
@@ -47,10 +47,10 @@ export const mysqlSessionLocks: SessionLocks = {
   },
 
   async findSessionHolding(query, names) {
-    return (await readSessions(query, names)).holderId;
+    return (await readSessionIds(query, names)).holderId;
   },
   async endOtherSessionHolding(query, names) {
-    const { holderId, ownId } = await readSessions(query, names);
+    const { holderId, ownId } = await readSessionIds(query, names);
     if (holderId === undefined || holderId === ownId) return false;
     await query(`kill ${holderId}`, []);
     return true;
@@ -59,7 +59,7 @@ export const mysqlSessionLocks: SessionLocks = {
 };
 
 /** Reads the owner lock first: a session that still has the lock afterwards had both when the owner lock was read. */
-async function readSessions(query: Query, { lock, ownerLock }: LockNames) {
+async function readSessionIds(query: Query, { lock, ownerLock }: LockNames) {
   const [row] = await query(
     'select is_used_lock(?) as owner_lock_id, is_used_lock(?) as lock_id, connection_id() as own_id',
     [ownerLock, lock],

@@ -23,7 +23,7 @@ async function lockRowWithTimeout(query: Query, table: string, key: string, seco
   try {
     isLocked = await lockRow(query, table, key);
   } catch (error) {
-    // The connection goes back to the application's pool, unless it is gone.
+    // The application's pool may use the connection again. The restoration fails if the connection is gone.
     await restoreTimeout().catch(() => undefined);
     throw error;
   }
@@ -32,8 +32,8 @@ async function lockRowWithTimeout(query: Query, table: string, key: string, seco
 }
 
 /**
- * Resolves to false when the wait was too long and the transaction can go on.
- * @throws the server's error, also for a wait that was too long where that rolls the transaction back
+ * Resolves to false after a time-out that has left the transaction usable.
+ * @throws the server's error, also for a time-out that has rolled the transaction back
  */
 async function lockRow(query: Query, table: string, key: string): Promise<boolean> {
   try {

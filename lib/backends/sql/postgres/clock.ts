@@ -1,4 +1,4 @@
-/** The server's clock. Unlike `now()`, it goes on inside a transaction, and while a statement waits for a lock. */
+/** The server's clock. Unlike `now()`, it advances within a transaction, and while a statement waits for a lock. */
 export const NOW_SQL = 'clock_timestamp()';
 
 export const NOW_MILLISECONDS_SQL = `floor(extract(epoch from ${NOW_SQL}) * 1000)::bigint`;

@@ -14,10 +14,10 @@ export const postgresDialect: SqlDialect = {
   hasSchemas: true,
 
   /**
-   * Limits the time of statements: a late one would lock a key for a caller that no longer waits. Switches
-   * `synchronous_commit` on: a crash could otherwise undo a commit, and let a second holder in. Switches off the limit
-   * for idle sessions: the end of a session puts the locks in doubt for a moment. Sets nothing behind a pooler, which
-   * would pass these settings on to other sessions.
+   * Limits the time of statements, because a late statement would lock a key for a caller that no longer waits.
+   * Switches `synchronous_commit` on, because a crash could otherwise undo a commit, and let a second holder in.
+   * Switches off the limit for idle sessions, whose end would be reported as a failure of the database. Changes nothing
+   * behind a pooler, which would pass these settings on to other sessions.
    */
   async prepareConnection(query, requestTimeoutMs, client) {
     const settings = await query(

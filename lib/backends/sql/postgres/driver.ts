@@ -35,12 +35,12 @@ export function isPostgresClient(client: unknown): client is EventEmitter & Post
 }
 
 /**
- * Returns the driver's options with a `verify` that adds a listener for errors to each new client. The pool removes its
- * own listener before it gives a client to a caller, and the server may end the session just then. An 'error' without a
- * listener ends the process. The end of the socket reports the loss.
+ * Returns the options of the pool of `pg` with a `verify` that adds an error listener to each new client. The pool
+ * removes its own listener before it lends a client, and an 'error' event without a listener ends the process. The
+ * listener ignores the error, because the watched socket reports the lost connection.
  */
-export function addErrorListener(extra: unknown): object {
-  const driverOptions: object = typeof extra === 'object' && extra ? extra : {};
+export function addErrorListener(applicationOptions: unknown): object {
+  const driverOptions: object = typeof applicationOptions === 'object' && applicationOptions ? applicationOptions : {};
   const applicationVerify: unknown = Reflect.get(driverOptions, 'verify');
   const verify = (client: unknown, done: (error?: unknown) => void): void => {
     if (client instanceof EventEmitter) client.on('error', () => undefined);
@@ -51,8 +51,8 @@ export function addErrorListener(extra: unknown): object {
 }
 
 /**
- * Returns a condition that is true in the session whose id is `parameter`. It is not true for an unknown id, nor behind
- * a pooler, which sends an id of its own in the handshake.
+ * Returns a condition that is true in the session whose id is the value of `placeholder`. It is not true for an unknown
+ * id, nor behind a pooler, which sends an id of its own in the handshake.
  */
-export const isSameSessionSql = (parameter: string): string => `pg_backend_pid() = ${parameter}::int`;
+export const isSameSessionSql = (placeholder: string): string => `pg_backend_pid() = ${placeholder}::int`;
 export const getHandshakePid = (client: unknown): string | null => getConnectionId(client, 'processID') ?? null;

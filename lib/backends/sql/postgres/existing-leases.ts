@@ -12,6 +12,7 @@ import { millisecondsFromNowSql, NOW_SQL, NOW_MICROSECONDS_SQL } from './clock.j
  */
 const MAX_TOKEN_AGE_MICROSECONDS = 100;
 
+/** Returns statements on a table that older programs use, too: see `existingTable` of `LeaseColumns`. */
 export function createStatementsOnExistingTable(
   columns: LeaseColumns,
   abandonedAfterMs: number,
@@ -37,7 +38,7 @@ export function createStatementsOnExistingTable(
   };
   return {
     async tryAcquire(query, { key, owner, ttlMs, metadata }) {
-      // A held key is not inserted: each conflicting insert would use up a number of the table's sequence.
+      // Inserts nothing for a held key, because even a conflicting insert uses up a number of the table's sequence.
       const [row] = await query(
         `with granted as (
            insert into ${table} as held (${listColumnNames(columns)})
@@ -85,7 +86,7 @@ export function createStatementsOnExistingTable(
       );
     },
 
-    /** Deletes the row only if the clock has passed its token: the next one, a time, could otherwise be no greater. */
+    /** Deletes the row only if the clock has passed its token: the next token is a time, and must be greater. */
     async release(query, { key, owner }) {
       const freedRows = await query(
         `with clock as materialized (select ${NOW_MICROSECONDS_SQL} as us),

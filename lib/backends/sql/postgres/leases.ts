@@ -49,10 +49,10 @@ export function postgresLeases(columns: LeaseColumns): LeaseStatements {
   };
 }
 
-/** Returns statements on a table whose row of a key also lists the waiters. A row without an owner never lists any. */
+/** Returns statements on the library's own table, whose rows also list waiters. A row without an owner has none. */
 function createStatementsOnOwnTable(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release' | 'look' | 'keys'> {
   // Refuses a free key if one of its waiters was seen lately: `joinLine` then gives the key to the first such waiter.
-  const takeSql = `with granted as (
+  const acquireSql = `with granted as (
       insert into ${table} as held (lock_key, owner, token, expires_at, acquired_at, metadata)
       values ($1, $2, ${NOW_MICROSECONDS_SQL}, ${millisecondsFromNowSql('$3')}, ${NOW_SQL}, $4)
       on conflict (lock_key) do update set
@@ -70,12 +70,12 @@ function createStatementsOnOwnTable(table: string): Pick<LeaseStatements, 'tryAc
     from ${table} where lock_key = $1 and owner is not null limit 1`;
   const releaseSql = `update ${table} set ${handOverSql('waiting', HAND_OVER_TTL_MS)} where lock_key = $1 and owner = $2
     returning ${notifySql(table, 'owner', 0)}, ${notifySql(table, ownerOfEntrySql('waiting[cardinality(waiting)]'), HAND_OVER_TTL_MS)}`;
-  const leaveLineSql = `update ${table} set waiting = array(
+  const removeFromLineSql = `update ${table} set waiting = array(
       select entry from unnest(waiting) as entry where ${ownerOfEntrySql('entry')} <> $2)
     where lock_key = $1 and owner is distinct from $2 and ${isWaitingSql('$2')} returning 1`;
   return {
     async tryAcquire(query, { key, owner, ttlMs, metadata }) {
-      const [row] = await query(takeSql, [toStoredText(key), owner, ttlMs, packMetadata(metadata)]);
+      const [row] = await query(acquireSql, [toStoredText(key), owner, ttlMs, packMetadata(metadata)]);
       const token = row?.['token'];
       return typeof token === 'string' ? { acquired: true, fencingToken: BigInt(token) } : parseRefusal(row);
     },
@@ -105,11 +105,11 @@ function createStatementsOnOwnTable(table: string): Pick<LeaseStatements, 'tryAc
       );
     },
 
-    // A waiter may be handed the key while its removal from the line waits for the row. The key is then released.
+    // A waiter that is no longer in line may have been handed the key meanwhile. The key is then released.
     async release(query, { key, owner }) {
       const values = [toStoredText(key), owner];
       if ((await query(releaseSql, values)).length === 1) return true;
-      return (await query(leaveLineSql, values)).length === 0 && (await query(releaseSql, values)).length === 1;
+      return (await query(removeFromLineSql, values)).length === 0 && (await query(releaseSql, values)).length === 1;
     },
   };
 }

@@ -11,13 +11,13 @@ import type { OwnedKey } from '../dialect/lease-statements.js';
 import { type RowLocks, SAVEPOINT } from '../dialect/row-locks.js';
 import type { LockNames } from '../dialect/session-locks.js';
 
-/** Column of the session's id. A pooler that lends sessions for transactions sends its own id in the handshake. */
+/** Selected column with the id of the server's session. Behind a pooler, the handshake has the pooler's id instead. */
 const SESSION_ID_SQL = 'pg_backend_pid()::text as session_id';
 
 const SELECT_HOLDER_SQL = selectSessionWithBothLocksSql(idPerTableSql('$1', '$3'), idPerTableSql('$2', '$3'));
 
 /** Lifts the limit by which PostgreSQL 17 ends a transaction for its age. Earlier versions lack the setting. */
-const NO_AGE_LIMIT_SQL = `select set_config('transaction_timeout', '0', true) where current_setting('transaction_timeout', true) is not null`;
+const LIFT_AGE_LIMIT_SQL = `select set_config('transaction_timeout', '0', true) where current_setting('transaction_timeout', true) is not null`;
 
 export const postgresRowLocks: RowLocks = {
   keyRow: postgresKeyRow,
@@ -26,8 +26,8 @@ export const postgresRowLocks: RowLocks = {
     `select token::text as token, ${READ_ONLY_CONDITION} as is_read_only from ${table} where lock_key = $1`,
 
   /**
-   * Inserts only under an advisory lock: a conflict with another process that inserts the row would be an error. The
-   * `lock_timeout` is the shortest that PostgreSQL has, a millisecond: 0 would mean no limit.
+   * Inserts only while it has an advisory lock, because an insert that meets that of another process would fail.
+   * `lock_timeout` is one millisecond, the shortest possible: 0 would mean no limit.
    */
   async createRow(query, table, key) {
     await query('set local lock_timeout = 1', []);
@@ -54,7 +54,7 @@ export const postgresRowLocks: RowLocks = {
     );
   },
 
-  /** Waits in a `do` block, which handles the error of a wait that ends without the row: logs would fill otherwise. */
+  /** Waits in a `do` block, which catches the error of a wait without success: the server would log it otherwise. */
   async lockRowAfterWait(query, table, key) {
     await query(`select set_config('${KEY_SETTING}', $1, true)`, [toStoredText(key)]);
     await query(`do ${quoteText(waitForRowSql(table))}`, []);
@@ -64,13 +64,13 @@ export const postgresRowLocks: RowLocks = {
   setLimits: (query, { ttlMs, waitMs }) => {
     const waitLimitSql =
       waitMs > 0 ? `; set local lock_timeout = ${Math.ceil(waitMs)}; set local statement_timeout = 0` : '';
-    return query(`set local idle_in_transaction_session_timeout = ${ttlMs}; ${NO_AGE_LIMIT_SQL}${waitLimitSql}`, []);
+    return query(`set local idle_in_transaction_session_timeout = ${ttlMs}; ${LIFT_AGE_LIMIT_SQL}${waitLimitSql}`, []);
   },
   restoreLimits: (query) => query('set local lock_timeout to default; set local statement_timeout to default', []),
 
   async recordHolder(query, table, ownedKey, metadata) {
     const token = await postgresKeyRow.raise(query, table, ownedKey.key, metadata);
-    const { lock, ownerLock } = getHolderLocks(ownedKey);
+    const { lock, ownerLock } = getHolderLockIds(ownedKey);
     const lockSql = (id: string): string => `pg_advisory_xact_lock(${idPerTableSql(`'${id}'`, quoteText(table))})`;
     await query(`select ${lockSql(lock)}, ${lockSql(ownerLock)}; savepoint ${SAVEPOINT}`, []);
     return token;
@@ -80,7 +80,7 @@ export const postgresRowLocks: RowLocks = {
   },
 
   async isHeldBy(query, table, ownedKey) {
-    const { lock, ownerLock } = getHolderLocks(ownedKey);
+    const { lock, ownerLock } = getHolderLockIds(ownedKey);
     const sessions = await query(SELECT_HOLDER_SQL, [lock, ownerLock, table]);
     return sessions.length > 0;
   },
@@ -93,7 +93,7 @@ export const postgresRowLocks: RowLocks = {
   abortedCodePattern: /^25P02$/u,
 };
 
-/** Setting that passes the key to a `do` block, which can have no parameters. */
+/** Setting that passes the key to a `do` block, which takes no parameters. */
 const KEY_SETTING = 'nestjs_distributed_lock.key';
 
 function waitForRowSql(table: string): string {
@@ -112,7 +112,7 @@ function waitForRowSql(table: string): string {
  * server frees the row of a dead holder a moment before these locks. The next holder therefore waits for the `lock` of
  * the key. The session that has both locks is the holder.
  */
-function getHolderLocks({ key, owner }: OwnedKey): LockNames {
+function getHolderLockIds({ key, owner }: OwnedKey): LockNames {
   const toId = (scope: string): string => String(getAdvisoryLockId(`row\0${scope}`, key));
   return { lock: toId(''), ownerLock: toId(owner) };
 }

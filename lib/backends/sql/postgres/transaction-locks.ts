@@ -4,16 +4,16 @@ import type { TransactionLocks } from '../dialect/transaction-locks.js';
 import { getAdvisoryLockId } from '../tables/session-lock-name.js';
 import { quoteText } from '../tables/table-name.js';
 
-/** Setting that passes the lock's id to a `do` block, which can have no parameters. It ends with the transaction. */
-const ID_SETTING = 'nestjs_distributed_lock.id';
+/** Setting that passes the lock's id to a `do` block, which takes no parameters. It ends with the transaction. */
+const LOCK_ID_SETTING = 'nestjs_distributed_lock.id';
 const FORMER_LOCK_TIMEOUT_SETTING = 'nestjs_distributed_lock.former_limit';
-const ID_SQL = `current_setting('${ID_SETTING}')::bigint`;
+const LOCK_ID_SQL = `current_setting('${LOCK_ID_SETTING}')::bigint`;
 
 const MAX_LOCK_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** Waits for the lock. The block handles the error of a wait that was too long: it would abort the transaction. */
-const WAIT_SQL = `do ${quoteText(`begin
-  perform pg_advisory_xact_lock(${ID_SQL});
+/** Waits for the lock. The block catches the error of a wait that was too long, which would abort the transaction. */
+const WAIT_FOR_LOCK_SQL = `do ${quoteText(`begin
+  perform pg_advisory_xact_lock(${LOCK_ID_SQL});
 exception when lock_not_available then null;
 end`)}`;
 
@@ -26,12 +26,12 @@ export const postgresTransactionLocks: TransactionLocks = {
     if (waitMs === 0) return false;
     await query(
       `select set_config('${FORMER_LOCK_TIMEOUT_SETTING}', current_setting('lock_timeout'), true) as a,
-         set_config('lock_timeout', cast($1 as text), true) as b, set_config('${ID_SETTING}', cast($2 as text), true) as c`,
+         set_config('lock_timeout', cast($1 as text), true) as b, set_config('${LOCK_ID_SETTING}', cast($2 as text), true) as c`,
       [String(Math.min(Math.max(1, Math.ceil(waitMs)), MAX_LOCK_TIMEOUT_MS)), id],
     );
-    await query(WAIT_SQL, []);
+    await query(WAIT_FOR_LOCK_SQL, []);
     const [row] = await query(
-      `select pg_try_advisory_xact_lock(${ID_SQL})::text as locked,
+      `select pg_try_advisory_xact_lock(${LOCK_ID_SQL})::text as locked,
          set_config('lock_timeout', current_setting('${FORMER_LOCK_TIMEOUT_SETTING}'), true) as limit_again`,
       [],
     );

@@ -15,13 +15,14 @@ const HAND_OVER_TTL_AFTER_EXPIRY_MS = 500;
 /** Milliseconds after which a waiter that was not seen loses its place. `WaiterWatch` confirms waiters more often. */
 const MAX_WAITER_SILENCE_MS = 5_000;
 
-/** A waiter that was recorded within this time is not recorded again. */
+/** Minimum milliseconds between two records of a waiter that keeps asking. */
 const MIN_RECORD_INTERVAL_MS = 1_000;
 
-/** Returns SQL of an entry of `waiting`: when the owner was last seen, in 13 digits of milliseconds, `|`, the owner. */
-const entrySql = (owner: string): string => `${NOW_MILLISECONDS_SQL}::text || '|' || ${owner}`;
+/** Returns SQL for an entry of `waiting`: when the owner was last seen (13 digits of milliseconds), `|`, the owner. */
+const waiterEntrySql = (owner: string): string => `${NOW_MILLISECONDS_SQL}::text || '|' || ${owner}`;
 export const ownerOfEntrySql = (entry: string): string => `substr(${entry}, 15)`;
 const ENTRY_OWNER_SQL = ownerOfEntrySql('entry');
+/** Returns SQL for a past time as text. It compares with entries of `waiting`, which begin with a time. */
 const millisecondsAgoSql = (ms: number): string => `(${NOW_MILLISECONDS_SQL} - ${ms})::text collate "C"`;
 const wasSeenWithinSql = (ms: number): string => `entry > ${millisecondsAgoSql(ms)}`;
 
@@ -34,7 +35,7 @@ export const selectOwnersInLineSql = (waiting: string): string =>
 export const isAnyWaiterLiveSql = (waiting: string): string =>
   `${millisecondsAgoSql(MAX_WAITER_SILENCE_MS)} < any(${waiting})`;
 
-/** Returns assignments that give a row to the first waiter who was seen lately, for `ttlMs`, or that free it. */
+/** Returns assignments that give a row for `ttlMs` to the first waiter seen lately. Without one, they free the row. */
 export const handOverSql = (waiting: string, ttlMs: number): string => `metadata = null, acquired_at = ${NOW_SQL},
   (owner, waiting, token, expires_at) = (
     select ${ownerOfEntrySql('line[1]')}, line[2:],
@@ -44,13 +45,13 @@ export const handOverSql = (waiting: string, ttlMs: number): string => `metadata
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** Returns a name for each table. Hashes a long or unusual one: the name of a channel has 63 bytes at most. */
+/** Returns the table's notification channel. Hashes long and unusual names: a channel's name has 63 bytes at most. */
 function getChannelName(table: string): string {
   const plainName = unquoteTable(table);
   return /^[\w$.]{1,63}$/u.test(plainName) ? plainName : `distributed_lock_${sha256(table).slice(0, 40)}`;
 }
 
-/** Must hash as `hashOwner` does. */
+/** Returns SQL for the hash that `hashOwner` returns. */
 const ownerHashSql = (owner: string): string => `encode(sha256(convert_to(${owner}, 'UTF8')), 'hex')`;
 
 /** Returns SQL that tells `owner`, where there is one, to request the key after `afterMs`. */
@@ -62,14 +63,14 @@ export const notifyAllSql = (table: string, ownerHashes: string): string =>
   `(select count(pg_notify('${getChannelName(table)}', name || '|0')) from unnest(${ownerHashes}::text[]) as name)`;
 
 export const postgresWaitingLine: WaitingLine = {
-  // A waiter that finds the lease expired hands the key to the first waiter, so that dead waiters cost little time.
+  // If the key is free or its lease has expired, the caller hands the key to the first waiter who was seen lately.
   async joinLine(query, table, key, owner) {
     const [row] = await query(
       `with held as (
          select owner is null or expires_at <= ${NOW_SQL} as free,
            case when ${isWaitingSql('$2')} then array(
-             select case ${ENTRY_OWNER_SQL} when $2 then ${entrySql('$2')} else entry end from unnest(waiting) as entry
-           ) else waiting || (${entrySql('$2')}) end as all_in_line
+             select case ${ENTRY_OWNER_SQL} when $2 then ${waiterEntrySql('$2')} else entry end from unnest(waiting) as entry
+           ) else waiting || (${waiterEntrySql('$2')}) end as all_in_line
          from ${table} where lock_key = $1 and owner is distinct from $2 and (owner is null or expires_at <= ${NOW_SQL}
            or not exists (select from unnest(waiting) as entry where ${ENTRY_OWNER_SQL} = $2 and ${wasSeenWithinSql(MIN_RECORD_INTERVAL_MS)}))
          for update
@@ -100,7 +101,7 @@ export const postgresWaitingLine: WaitingLine = {
          select lock_key from ${table} where lock_key = any($1::text[]) and waiting <> '{}' order by lock_key for update
        ), held as (
          update ${table} as held set waiting = array(
-           select case when ${ENTRY_OWNER_SQL} = any($2::text[]) then ${entrySql(ENTRY_OWNER_SQL)} else entry end
+           select case when ${ENTRY_OWNER_SQL} = any($2::text[]) then ${waiterEntrySql(ENTRY_OWNER_SQL)} else entry end
            from unnest(held.waiting) as entry
          ) from locked where held.lock_key = locked.lock_key returning held.*
        )
@@ -118,8 +119,8 @@ export const postgresWaitingLine: WaitingLine = {
     if (!isPostgresClient(client)) {
       throw new LockConfigurationError('the driver of the data source cannot listen', 'dataSource');
     }
-    const session = await query(`select where ${isSameSessionSql('$1')}`, [getHandshakePid(client)]);
-    if (session.length === 0) return false;
+    const sameSessionRows = await query(`select where ${isSameSessionSql('$1')}`, [getHandshakePid(client)]);
+    if (sameSessionRows.length === 0) return false;
     client.on('notification', ({ payload }: { readonly payload?: string }) => deliver(payload ?? ''));
     await query(`listen ${doubleQuote(getChannelName(table))}`, []);
     return true;

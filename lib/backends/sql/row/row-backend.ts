@@ -22,8 +22,8 @@ export interface RowBackendOptions extends CommonOptions {
 
 /**
  * Locks by `SELECT … FOR UPDATE` on the key's row, in a `READ COMMITTED` transaction that lasts as long as the lock.
- * The server ends a transaction that sends nothing for the TTL, so that a frozen holder loses the row, too. MySQL and
- * MariaDB count whole seconds.
+ * The server ends a transaction that sends nothing for the TTL, so that a frozen holder loses the row, too. For MySQL
+ * and MariaDB, the TTL is rounded up to whole seconds.
  *
  * When a holder dies, the rollback of its transaction undoes its token, too. The next token is still higher, unless the
  * server's clock was set back meanwhile.
@@ -44,7 +44,7 @@ export function createRowBackend(database: SqlDatabase, options: RowBackendOptio
     await assertOnePrimary(query, dialect, 'row');
     await ensureTableUsable(query);
   };
-  const onCheckConnectionOpen = async (query: Query): Promise<void> => locks.prepareToReadOwners?.(query);
+  const prepareCheckConnection = async (query: Query): Promise<void> => locks.prepareToReadOwners?.(query);
   return () => {
     const target = {
       table,
@@ -52,7 +52,7 @@ export function createRowBackend(database: SqlDatabase, options: RowBackendOptio
       pool: new RowPool({ ...connectionSettings, onOpen, createTransactionConnection }, poolSize),
       requestTimeoutMs,
     };
-    const checkConnections = new OwnConnections({ ...connectionSettings, onOpen: onCheckConnectionOpen });
+    const checkConnections = new OwnConnections({ ...connectionSettings, onOpen: prepareCheckConnection });
     const store = new RowLeaseStore(`${database.name}-row`, target, checkConnections);
     return new LockBackend(store, { patienceMs });
   };

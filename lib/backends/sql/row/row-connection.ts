@@ -22,11 +22,11 @@ export class RowConnection {
   #transaction: DriverTransaction | undefined;
   #lastAnswer: Promise<unknown> = Promise.resolve();
   #isDestroyed = false;
-  /** A connection that was used before may have ended since, unnoticed. */
+  /** Whether a transaction was begun before. The connection may have ended unnoticed since then. */
   wasUsedBefore = false;
   /**
-   * Promise that the holder's next statements wait for, while it is in doubt whether the transaction is still open. A
-   * rejection refuses the statement: outside of a transaction, the server would commit it at once.
+   * Check that the transaction is still open, for which the holder's next statements wait. If the check rejects, these
+   * are not sent: outside of a transaction, the server would commit a statement at once.
    */
   statementGate: Promise<void> | undefined;
   onStatementFailure: ((error: unknown) => void) | undefined;
@@ -62,14 +62,14 @@ export class RowConnection {
     this.statementGate = undefined;
     const transaction = await this.#connection.createTransaction((statement) => this.#runHolderStatement(statement));
     const { client } = transaction;
-    // An 'error' without a listener ends the process. The end of the socket reports the loss.
+    // An 'error' event without a listener ends the process. `Sockets` reports a lost connection.
     if (client !== this.client && client instanceof EventEmitter) client.on('error', () => undefined);
     this.client = client;
     this.#transaction = transaction;
     return transaction;
   }
 
-  /** The time-out begins when all earlier statements, also the holder's, are answered. */
+  /** Sends the statement after the answers to all earlier ones, also the holder's. The time-out begins then. */
   async sendInOrder(timeoutMs: number, ...statement: Parameters<Query>): ReturnType<Query> {
     const transaction = this.#transaction;
     const previousAnswer = this.#lastAnswer;

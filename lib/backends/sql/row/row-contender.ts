@@ -20,9 +20,9 @@ export interface RowWaiter {
 export class RowContender {
   /** The latest outcome. A refusal may be followed by another outcome. A row or a failure is the last one. */
   outcome: Promise<RowOutcome>;
-  /** Resolves at the end of the request, to whether the owner must learn of the last outcome: a row or a failure. */
-  readonly ended: Promise<boolean>;
-  #lastOutcome: RowOutcome | undefined;
+  /** Promise that resolves at the end of the request: to true after a row or a failure, else to false. */
+  readonly completion: Promise<boolean>;
+  #publishedOutcome: RowOutcome | undefined;
   #resolveFirstOutcome: ((outcome: Promise<RowOutcome>) => void) | undefined;
   #wasRefused = false;
   #isAbandoned = false;
@@ -33,28 +33,28 @@ export class RowContender {
     private readonly getWaiter: () => RowWaiter | undefined,
   ) {
     this.outcome = new Promise((resolve) => (this.#resolveFirstOutcome = resolve));
-    this.ended = this.#run();
+    this.completion = this.#run();
   }
 
   /**
-   * Ends the request, and releases its row, if it has one. A wait in the database's queue cannot be cancelled: it ends
-   * by itself, and `#run` then releases the row.
+   * Ends the request, and frees the row if the request has got one. A wait in the database's queue cannot be cancelled:
+   * `#run` frees the row when that wait ends.
    */
   async abandon(): Promise<void> {
     this.#isAbandoned = true;
     this.#poolWaitController?.abort();
-    if (this.#lastOutcome instanceof RowTransaction) await this.#lastOutcome.end();
+    if (this.#publishedOutcome instanceof RowTransaction) await this.#publishedOutcome.end();
   }
 
   async #run(): Promise<boolean> {
     try {
       const row = await this.#contendOnAnyConnection();
       if (row && this.#isAbandoned) await row.end();
-      else this.#reportOutcome(row ?? HELD_REFUSAL);
+      else this.#publishIfChanged(row ?? HELD_REFUSAL);
       return row !== null;
     } catch (error) {
       const failure = Promise.reject(error);
-      // Without a listener, the rejection would end the process when the owner has given up.
+      // If the owner has given up, nothing else handles the rejection, which would end the process.
       failure.catch(() => undefined);
       this.#publishOutcome(failure);
       return true;
@@ -80,32 +80,32 @@ export class RowContender {
     }
   }
 
-  /** First requests the row without a wait, which shows that the server answers. Then waits, for short times. */
+  /** First requests the row without a wait, to learn that the server answers. Then waits, for short times. */
   async #contendOn(connection: RowConnection): Promise<RowTransaction | null> {
-    let waitMs = this.#wasRefused ? this.#remainingWaitMs : 0;
+    let waitMs = this.#wasRefused ? this.#nextWaitMs : 0;
     for (;;) {
       if (this.#isAbandoned) return null;
-      if (this.#wasRefused) this.#reportOutcome(HELD_REFUSAL);
+      if (this.#wasRefused) this.#publishIfChanged(HELD_REFUSAL);
       const row = await RowTransaction.begin(this.target, connection, waitMs);
-      waitMs = this.#remainingWaitMs;
+      waitMs = this.#nextWaitMs;
       if (row || waitMs === 0) return row;
       this.#wasRefused = true;
     }
   }
 
-  get #remainingWaitMs(): number {
+  get #nextWaitMs(): number {
     return Math.min(MAX_ROW_WAIT_MS, this.getWaiter()?.deadline.remainingMs ?? 0);
   }
 
   readonly #startPoolWait: StartPoolWait = (obstacle) => {
     this.#poolWaitController = new AbortController();
-    this.#reportOutcome({ ...HELD_REFUSAL, obstacle });
+    this.#publishIfChanged({ ...HELD_REFUSAL, obstacle });
     return this.#poolWaitController.signal;
   };
 
-  #reportOutcome(outcome: RowOutcome): void {
-    if (outcome === this.#lastOutcome) return;
-    this.#lastOutcome = outcome;
+  #publishIfChanged(outcome: RowOutcome): void {
+    if (outcome === this.#publishedOutcome) return;
+    this.#publishedOutcome = outcome;
     this.#publishOutcome(Promise.resolve(outcome));
   }
 

@@ -28,18 +28,19 @@ export class RowLeaseStore implements LeaseStore {
   readonly guarantee = 'best-effort';
   readonly traits = { endsWith: 'connection' } satisfies StoreTraits;
   readonly #waiters = new Map<string, RowWaiter>();
-  /** Contenders by owner. An entry stays until the owner has learnt the last outcome. */
+  /** Contenders by owner. One that ended with a row or a failure stays until its owner has received that outcome. */
   readonly #contenders = new Map<string, RowContender>();
   readonly #leases = new Map<string, RowLease>();
-  /** Ends of the contenders that still run, also of abandoned ones. */
-  readonly #endsOfContenders = new Set<Promise<unknown>>();
+  /** Completions of all contenders that still run, also of abandoned ones. */
+  readonly #contenderCompletions = new Set<Promise<unknown>>();
 
+  /** Part of a `RowTarget` that is the same for all keys. */
   private readonly target: Omit<RowTarget, 'key' | 'ttlMs'>;
 
   constructor(
     readonly name: string,
     target: Omit<RowTarget, 'key' | 'ttlMs' | 'unansweredSessions'>,
-    /** Used for `isHeldBy`, because holders may use all of the pool. */
+    /** Connections for `isHeldBy`, because holders may use all connections of the pool. */
     private readonly checkConnections: OwnConnections,
   ) {
     const unansweredSessions = new UnansweredSessions(target.locks.serverSessions, checkConnections.query);
@@ -98,7 +99,7 @@ export class RowLeaseStore implements LeaseStore {
   async close(): Promise<void> {
     const ends = Array.from(this.#contenders.values(), (contender) => contender.abandon());
     await Promise.all([this.target.pool.close(), this.checkConnections.close(), ...ends]);
-    await Promise.all(this.#endsOfContenders);
+    await Promise.all(this.#contenderCompletions);
   }
 
   async #renewExisting(key: string, owner: string, caller: Caller | undefined): Promise<RowLease | undefined> {
@@ -110,7 +111,7 @@ export class RowLeaseStore implements LeaseStore {
     return undefined;
   }
 
-  /** Repeats an attempt that failed with a code of `busyCodePattern`. The core repeats attempts of owners who wait. */
+  /** Repeats an attempt that failed with a code of `busyCodePattern`. For owners who wait, only the core retries. */
   async #retryWhileBusy(owner: string, attempt: () => Promise<LeaseAttempt>): Promise<LeaseAttempt> {
     const { locks, requestTimeoutMs } = this.target;
     const retryDeadline = Deadline.after(this.#waiters.has(owner) ? 0 : requestTimeoutMs);
@@ -141,15 +142,15 @@ export class RowLeaseStore implements LeaseStore {
     const target = { ...this.target, key, ttlMs: this.target.locks.keyRow.roundUpTtl(requestedTtlMs) };
     const contender = new RowContender(target, () => this.#waiters.get(owner));
     this.#contenders.set(owner, contender);
-    this.#endsOfContenders.add(contender.ended);
+    this.#contenderCompletions.add(contender.completion);
     void this.#removeWhenEnded(owner, contender);
     return contender;
   }
 
   /** Removes a contender that ended with a refusal. Wakes the owner, which may have been told to wait meanwhile. */
   async #removeWhenEnded(owner: string, contender: RowContender): Promise<void> {
-    const endedWithRowOrFailure = await contender.ended;
-    this.#endsOfContenders.delete(contender.ended);
+    const endedWithRowOrFailure = await contender.completion;
+    this.#contenderCompletions.delete(contender.completion);
     if (endedWithRowOrFailure || this.#contenders.get(owner) !== contender) return;
     this.#contenders.delete(owner);
     this.#waiters.get(owner)?.wake();

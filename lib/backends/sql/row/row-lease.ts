@@ -36,7 +36,7 @@ export class RowLease implements GrantedLease {
       const cause = toErrorWithoutStatement(error);
       if (hasErrorCode(cause, target.locks.rolledBackCodePattern)) this.#delayStatementsUntilChecked(async () => false);
       else if (hasErrorCode(cause, target.locks.mayRollBackCodePattern))
-        this.#delayStatementsUntilChecked(() => this.#stillHasRow());
+        this.#delayStatementsUntilChecked(() => this.#isRowStillLocked());
     };
   }
 
@@ -60,13 +60,13 @@ export class RowLease implements GrantedLease {
     return this.transaction.driverTransaction.attachment;
   }
 
-  /** Asks the server after the holder's earlier statements. The lock is lost if one of these outlasts the TTL. */
+  /** Checks the row after the holder's earlier statements. The lock is lost if one of these outlasts the TTL. */
   async renew(): Promise<boolean> {
     if (this.#isCompleting) return true;
     if (this.#ending || this.revoked.aborted) return false;
     this.#nextHeartbeat ??= Promise.resolve().then(() => {
       this.#nextHeartbeat = undefined;
-      return this.#stillHasRow();
+      return this.#isRowStillLocked();
     });
     return this.#nextHeartbeat;
   }
@@ -106,7 +106,7 @@ export class RowLease implements GrantedLease {
   }
 
   /** Waits for one TTL at most: the lease is not trusted for longer. */
-  async #stillHasRow(): Promise<boolean> {
+  async #isRowStillLocked(): Promise<boolean> {
     const { query, target } = this.transaction;
     try {
       return await settleByDeadline(
@@ -124,11 +124,11 @@ export class RowLease implements GrantedLease {
     }
   }
 
-  #delayStatementsUntilChecked(stillHasRow: () => Promise<boolean>): void {
+  #delayStatementsUntilChecked(isRowStillLocked: () => Promise<boolean>): void {
     const { connection, target } = this.transaction;
     const assertHasRow = async (): Promise<void> => {
       // Without an answer, the statement may run: the next renewal asks again.
-      if (await stillHasRow().catch(() => true)) return;
+      if (await isRowStillLocked().catch(() => true)) return;
       this.#revokeController.abort();
       throw new LockLostError(target.key, 'revoked');
     };
@@ -137,7 +137,7 @@ export class RowLease implements GrantedLease {
     connection.statementGate.catch(() => undefined);
   }
 
-  /** Resolves to whether the row shows this lease's token. After a rollback, it shows another one. */
+  /** Resolves to whether the row has this lease's token. After a rollback, the row has another one. */
   async #hasOwnToken(query: Query): Promise<boolean> {
     const { locks, table, key } = this.transaction.target;
     const [row] = await query(locks.selectTokenSql(table), [locks.keyRow.toColumnValue(key)]);
@@ -156,7 +156,7 @@ export class RowLease implements GrantedLease {
     try {
       await settleByDeadline(Deadline.after(this.ttlMs), 'the database did not confirm the commit', this.#commit());
     } catch (error) {
-      // Over an open connection, a server that comes back could still carry out the commit.
+      // While the connection is open, a server that comes back could still carry out the commit.
       if (error instanceof TimeoutError) this.#destroyUnanswered();
       throw error;
     }
@@ -164,7 +164,7 @@ export class RowLease implements GrantedLease {
 
   async #commit(): Promise<void> {
     const { target, driverTransaction } = this.transaction;
-    // A confirmed commit proves nothing: PostgreSQL confirms that of an aborted transaction, too, and rolls it back.
+    // PostgreSQL also confirms the commit of an aborted transaction, which it rolls back. The row is checked first.
     const hasRow = await (target.locks.prepareCommit?.(this.#queryWithoutTimeout, target.table, this.#keyAndToken) ??
       this.#hasOwnToken(this.#queryWithoutTimeout));
     if (!hasRow || this.revoked.aborted) throw new LockLostError(target.key, 'revoked');
@@ -188,6 +188,7 @@ export class RowLease implements GrantedLease {
     }
   }
 
+  /** Destroys the connection while a statement has no answer. */
   #destroyUnanswered(): void {
     this.transaction.rememberSession();
     this.transaction.connection.destroy();

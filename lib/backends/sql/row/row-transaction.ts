@@ -16,16 +16,18 @@ import type { RowLocks } from '../dialect/row-locks.js';
 import type { RowPool } from './row-pool.js';
 
 /**
- * Maximum milliseconds of one wait in the database's queue. The wait goes on when its caller gives up. InnoDB counts
- * whole seconds.
+ * Maximum milliseconds of one wait in the database's queue. A wait cannot be cancelled. InnoDB counts waits in whole
+ * seconds.
  */
 export const MAX_ROW_WAIT_MS = 1_000;
 
-/** Two rounds are needed where the row is missing, more only where others delete rows. */
+/** Maximum number of attempts to lock or create the row. A missing row takes two, and more if others delete it. */
 const MAX_ROUNDS = 5;
 
+/** Whether this transaction has locked the row, another one has, or there is no row. */
 type RowState = 'ours' | 'held' | 'missing';
 
+/** The row to lock, and all that a transaction needs to lock it. */
 export interface RowTarget {
   readonly key: string;
   readonly table: string;
@@ -118,7 +120,7 @@ export class RowTransaction {
     await this.driverTransaction.release().catch(() => undefined);
   }
 
-  /** Called before the connection is cut: the server may still carry out the unanswered statement. */
+  /** Remembers the session before its connection is destroyed: the server may still carry out the last statement. */
   rememberSession(): void {
     const { key, locks, unansweredSessions } = this.target;
     unansweredSessions.rememberSession(

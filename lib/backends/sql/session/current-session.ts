@@ -1,9 +1,10 @@
 import { DatabaseError } from '../connections/database-error.js';
 import { LockSession, type SessionSettings } from './lock-session.js';
 
+/** The session for all new locks. Opens another session when the last one has ended. */
 export class CurrentSession {
   #session: LockSession | undefined;
-  /** Session that was started last. `close` has to destroy it even while it is opening. */
+  /** Session that was created last, which may still be opening. `close` destroys it in any case. */
   #newestSession: LockSession | undefined;
   #opening: Promise<LockSession> | undefined;
   #isClosed = false;

@@ -20,12 +20,12 @@ export async function lockKey(
   const names = session.getLockNames(key, owner);
   try {
     const [answer] = await locks.tryLock(query, table, names, locks.keyRow.toColumnValue(key));
-    // Drivers return a boolean, a number or a text; `GET_LOCK` returns NULL when it failed.
     if (isTrue(answer?.['is_read_only'])) throw createSwitchOverError();
+    // `locked` is a number or a text, depending on the driver, and null where `GET_LOCK` of MySQL failed.
     const lockResult = String(Number(answer?.['locked'] ?? Number.NaN));
     if (lockResult === '0') return { ...parseRefusal(answer), acquired: false, retryAfterMs: null };
     if (lockResult === '-1') {
-      // A session that the server is ending has freed the first of its two locks.
+      // The lock was free, but another session, which the server is ending, still has the owner lock.
       await locks.unlock(query, names);
       return { acquired: false, retryAfterMs: 0 };
     }

@@ -7,7 +7,7 @@ import type { SqlDatabase } from '../connections/sql-database.js';
 import { TimeoutError } from '../connections/timeout.js';
 import type { LockNames, SessionLocks } from '../dialect/session-locks.js';
 
-const END_CHECK_MS = 5;
+const SESSION_END_POLL_MS = 5;
 
 export interface SessionSettings {
   readonly database: SqlDatabase;
@@ -23,6 +23,7 @@ export class LockSession {
   readonly #endController = new AbortController();
   /** Aborts when the session ends: the server has freed, or will free, all locks of the session. */
   readonly endSignal: AbortSignal = this.#endController.signal;
+  /** Schema and name of the table, which are hashed into the names of the locks. */
   #scope = '';
   #id: string | undefined;
   #lastStatement: Promise<unknown> = Promise.resolve();
@@ -30,7 +31,7 @@ export class LockSession {
 
   constructor(private readonly settings: SessionSettings) {
     const { database, ttlMs } = settings;
-    // Every lease listens to the signal, so many listeners are no leak.
+    // Every lease listens to the signal. Without this call, Node warns of a leak when there are many.
     setMaxListeners(0, this.endSignal);
     const onOpen = (query: Query): Promise<void> => this.#prepare(query);
     // A statement without an answer for a whole TTL ends the session: no lock of it is trusted by then.
@@ -76,7 +77,7 @@ export class LockSession {
     while (await this.settings.locks.endOtherSessionHolding(this.query, names)) {
       if (deadline.passed) throw new TimeoutError('the database did not end a lost session that has the key');
       hasFoundSession = true;
-      await pause(systemClock, END_CHECK_MS);
+      await pause(systemClock, SESSION_END_POLL_MS);
     }
     return hasFoundSession;
   }
@@ -141,7 +142,7 @@ export class LockSession {
   }
 }
 
-/** Without the session's id, a pooler would not be noticed. */
+/** Returns the error for a driver without the session's id, which is needed to notice a pooler. */
 function createUnknownSessionError(): LockConfigurationError {
   return new LockConfigurationError(
     "strategy 'session' needs a driver that tells the session's id, as pg and mysql2 do, and this one tells none: " +

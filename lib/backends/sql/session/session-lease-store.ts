@@ -21,7 +21,7 @@ import { lockKey } from './lock-key.js';
 import type { LockSession, SessionSettings } from './lock-session.js';
 import { UnansweredGrants } from './unanswered-grants.js';
 
-/** Reservation of a key for one owner of this process. The server would grant the shared session the key again. */
+/** Reservation of a key for one owner. The server would also grant the key to other owners on the same session. */
 interface KeyReservation {
   readonly owner: string;
   readonly metadata: HolderMetadata;
@@ -36,7 +36,7 @@ interface KeyReservation {
 export class SessionLeaseStore implements LeaseStore {
   readonly name: string;
   readonly guarantee = 'best-effort';
-  /** One connection serves all waiters. */
+  /** All waiters of a process ask over one connection, so each waiter lengthens the pauses of all. */
   readonly traits = { endsWith: 'connection', pollMsPerWaiter: 5 } satisfies StoreTraits;
   readonly #reservations = new Map<string, KeyReservation>();
   readonly #currentSession: CurrentSession;
@@ -67,10 +67,10 @@ export class SessionLeaseStore implements LeaseStore {
   ): Promise<LeaseAttempt> {
     let isFromDatabase = true;
     let wasSent = false;
-    const attempt = async (): Promise<LeaseAttempt> => {
+    const acquireOnce = async (): Promise<LeaseAttempt> => {
       isFromDatabase = true;
       const session = await this.#getSession();
-      // A caller that gave up meanwhile found no reservation to release, and would leave this lock behind.
+      // A caller that has given up has called `release` already. A lock that is taken now would never be released.
       if (caller?.onSend() === false)
         throw wasSent ? new TimeoutError('the database gave no answer') : new NotSentError();
       wasSent = true;
@@ -83,7 +83,7 @@ export class SessionLeaseStore implements LeaseStore {
       }
       return reservation ? this.#confirmReservation(key, reservation) : this.#reserveKey(session, key, owner, metadata);
     };
-    return this.health.reportOutcomeOf(this.#retryOnNewSession(attempt), () => isFromDatabase);
+    return this.health.reportOutcomeOf(this.#retryOnNewSession(acquireOnce), () => isFromDatabase);
   }
 
   async renew(key: string, owner: string): Promise<boolean> {
@@ -102,7 +102,7 @@ export class SessionLeaseStore implements LeaseStore {
   async release(key: string, owner: string): Promise<boolean> {
     const reservation = this.#reservations.get(key);
     if (reservation?.owner !== owner) {
-      // Without a statement, health has nothing to report.
+      // Nothing was sent, so `health` must not report that the database is up.
       if (!this.#unansweredGrants.has(key)) return false;
       return this.#reportInTime(async () => this.#takeBack(await this.#getSession(), key));
     }
@@ -134,7 +134,8 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   /**
-   * Rejects with the statement that ends the session: all locks of a process end with it, which a person must decide.
+   * Rejects with an error that shows the statement for ending the session. All locks of a process end with its session,
+   * so a person must decide.
    */
   evict(key: string, owner: string): Promise<boolean> {
     return this.#reportInTime(async () => {
@@ -151,6 +152,7 @@ export class SessionLeaseStore implements LeaseStore {
     await this.#currentSession.close();
   }
 
+  /** Locks the key. After a refusal, takes the key from a lost session of this process, if one has it, and retries. */
   async #lockWithTakeBack(session: LockSession, ownedKey: OwnedKey, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const attempt = await lockKey(this.settings, session, ownedKey, metadata);
     if (attempt.acquired || !(await this.#takeBack(session, ownedKey.key))) return attempt;
@@ -195,7 +197,7 @@ export class SessionLeaseStore implements LeaseStore {
     }
   }
 
-  /** The owner requests its key again: the TTL starts anew, so the server must answer. */
+  /** Confirms a reservation whose owner requests the key again. The TTL starts anew, so the server must answer. */
   async #confirmReservation(key: string, reservation: KeyReservation): Promise<LeaseAttempt> {
     const attempt = await reservation.attempt;
     if (attempt.acquired) await reservation.session.heartbeat();

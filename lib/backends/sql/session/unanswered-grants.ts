@@ -8,8 +8,8 @@ const MAX_KEYS = 1_000;
 const MAX_OWNERS_PER_KEY = 16;
 
 /**
- * Requests for keys whose session was lost before the answer. The server may have granted them, and then keeps the keys
- * for the lost session. No caller relies on such a grant.
+ * Keys that were requested on a session which was lost before the answer. The server may have granted such a key, and
+ * then keeps it for the lost session. No caller relies on such a grant.
  */
 export class UnansweredGrants {
   readonly #ownersByKey = new Map<string, Set<string>>();
@@ -28,8 +28,8 @@ export class UnansweredGrants {
   }
 
   /** Ends the lost sessions that have the key, and resolves to whether there was one. Forgets the key then. */
-  async takeBack(session: LockSession, key: string, maxMs: number): Promise<boolean> {
-    const deadline = Deadline.after(maxMs);
+  async takeBack(session: LockSession, key: string, timeoutMs: number): Promise<boolean> {
+    const deadline = Deadline.after(timeoutMs);
     let hasTakenBack = false;
     for (const owner of this.#ownersByKey.get(key) ?? []) {
       try {

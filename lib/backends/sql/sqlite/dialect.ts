@@ -11,8 +11,8 @@ export const sqliteDialect: SqlDialect = {
   hasSchemas: false,
 
   /**
-   * Has each commit flushed to the disk. In WAL mode better-sqlite3 does not do so by default, and a power failure
-   * undoes the commit.
+   * Has each commit flushed to the disk. By default, better-sqlite3 does not flush in WAL mode, and a power failure can
+   * undo a commit.
    */
   async prepareConnection(query) {
     await query(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`, []);
@@ -25,7 +25,7 @@ export const sqliteDialect: SqlDialect = {
   columnTypes: {
     key: { sql: 'text', pattern: /^text primary key$/u },
     owner: { sql: 'text', pattern: /^text$/u },
-    // Any type with these letters has the same affinity.
+    // SQLite gives every type with `int` in its name the same affinity.
     token: { sql: 'integer', pattern: /int/u },
     time: { sql: 'integer', pattern: /int/u },
     metadata: { sql: 'text', pattern: /text/u },

@@ -45,11 +45,11 @@ function rollBack(database: SqliteDatabase): void {
   try {
     database.exec('rollback');
   } catch {
-    // The failure of the statement is the one that is reported.
+    // The caller throws the error of the statement.
   }
 }
 
-/** Statements of `node:sqlite` do not tell whether they read, and all give rows. */
+/** Runs a statement by `all` unless `reader` is false. `node:sqlite` has no `reader`: its `all` runs any statement. */
 export function runStatement(database: Pick<SqliteDatabase, 'prepare'>, sql: string, values: readonly unknown[]): Rows {
   const statement = database.prepare(sql);
   if (statement.reader !== false) return readRows(statement.all(...values));

@@ -2,8 +2,8 @@ import { type FenceStatements, parseFenceToken } from '../dialect/fence-statemen
 
 export const sqliteFence: FenceStatements = {
   /**
-   * The `delete` takes the write lock. `fromSqlite` runs it by `exec`, which libsql cleans up when another process has
-   * the lock.
+   * Takes the write lock first, by a `delete` of no rows. `fromSqlite` sends the `delete` by `exec`, because libsql
+   * leaves a prepared statement unfinished when another process has the lock.
    */
   async raise(query, table, resource, token) {
     await query(`delete from ${table} where 0`, []);

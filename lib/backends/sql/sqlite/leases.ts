@@ -4,7 +4,7 @@ import { parseRefusal, parseState } from '../dialect/refusal.js';
 import { type LeaseColumns, type LeaseStatements, listColumnNames } from '../dialect/lease-statements.js';
 import { NOW_MILLISECONDS } from './clock.js';
 
-/** Number of rows that one round of `reap` looks at. A round takes a few milliseconds and blocks the event loop. */
+/** Number of rows that one call of `reap` reads. A call takes a few milliseconds and blocks the event loop. */
 const REAPED_SLICE_SIZE = 2_000;
 
 const CLOCK_TICK_MS = 1;
@@ -21,9 +21,9 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
   /** Last key of the latest slice. The next slice begins after this key, or at the first row where it is empty. */
   let lastReapedKey = '';
   return {
-    /** Inserts no held key, because each insert that conflicts may use up an autoincrement id. */
+    /** Inserts nothing for a held key, because even a conflicting insert may use up an autoincrement id. */
     async tryAcquire(query, { key, owner, ttlMs, metadata }) {
-      const [granted] = await query(
+      const [grantedRow] = await query(
         `insert into ${table} as held (${listColumnNames(columns)})
          select ?, ?, ${NOW_MILLISECONDS} * 1000, ${NOW_MILLISECONDS} + ?, ? ${updatedAtColumns.map(() => `, ${updatedAtNowSql}`).join('')}
          where not exists (select 1 from ${table} as other where ${columnNames.key} = ? and not (other.${columnNames.owner} = ? or ${isFreeSql('other')}))
@@ -34,7 +34,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
          returning cast(${columnNames.token} as text) as token`,
         [key, owner, ttlMs, packMetadata(metadata), key, owner],
       );
-      const token = granted?.['token'];
+      const token = grantedRow?.['token'];
       if (typeof token === 'string') return { acquired: true, fencingToken: BigInt(token) };
       const [row] = await query(
         `select ${columnNames.metadata} as metadata, iif(${columnNames.expiresAt} is null, ${columnNames.owner}, null) as legacy_owner,

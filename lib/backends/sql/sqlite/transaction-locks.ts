@@ -2,7 +2,7 @@ import { pause, systemClock } from '../../../core/index.js';
 import { findErrorCodes } from '../connections/client-error.js';
 import type { TransactionLocks } from '../dialect/transaction-locks.js';
 
-const RETRY_MS = 10;
+const RETRY_PAUSE_MS = 10;
 
 /**
  * Codes for a file that another connection writes. They exclude SQLITE_BUSY_SNAPSHOT, the code for a transaction that
@@ -22,7 +22,7 @@ export const sqliteTransactionLocks: TransactionLocks = {
         if (!findErrorCodes(error).some((code) => BUSY_CODE_PATTERN.test(code))) throw error;
       }
       if (systemClock.now() >= deadlineMs) return false;
-      await pause(systemClock, RETRY_MS);
+      await pause(systemClock, RETRY_PAUSE_MS);
     }
   },
 };

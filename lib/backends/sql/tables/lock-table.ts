@@ -51,7 +51,7 @@ export function resolveLockTable(
   return { table, ensureTableUsable };
 }
 
-/** @throws LockConfigurationError when the locks of one server do not exclude holders on another server */
+/** @throws LockConfigurationError when several servers take writes, and the locks of one do not hold on the others */
 export async function assertOnePrimary(query: Query, dialect: SqlDialect, strategy: 'row' | 'session'): Promise<void> {
   const cluster = await dialect.findMultiPrimaryCluster?.(query);
   if (cluster === undefined) return;
@@ -69,8 +69,7 @@ async function checkLockTable(
   shouldCreateTable: boolean,
 ): Promise<void> {
   const { dialect } = tableContext;
-  // A failure matters only if the table is missing. Otherwise another process has created it, or this user may not
-  // create tables.
+  // `checkColumns` reports this failure if the table is missing. Otherwise the failure does not matter.
   const creationFailure = shouldCreateTable
     ? await catchFailure(query(createTableSql(dialect, table, 'lock'), []))
     : undefined;

@@ -10,6 +10,7 @@ export const STORED_KEY_BYTES = 640;
  * verbatim key, so that no key can look like the hashed form of another key.
  */
 export function toStoredKey(key: string): string {
+  // A UTF-16 code unit becomes at most three bytes, so the bytes of short keys need not be counted.
   if (key.length * 3 <= MAX_VERBATIM_BYTES || Buffer.byteLength(key) <= MAX_VERBATIM_BYTES) return key;
   const beginning = Buffer.from(key)
     .subarray(0, MAX_VERBATIM_BYTES)

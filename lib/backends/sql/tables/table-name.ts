@@ -9,13 +9,13 @@ interface TableNaming {
   readonly schema: string | undefined;
 }
 
-/** @throws LockConfigurationError for a value that is no plain identifier, which all servers read in the same way */
+/** @throws LockConfigurationError unless the value is a plain identifier, which all servers read in the same way */
 export function assertIdentifier(option: string, name: unknown): asserts name is string {
   if (typeof name === 'string' && IDENTIFIER_PATTERN.test(name)) return;
   refuseOption(option, `must be ${IDENTIFIER_DESCRIPTION}; it was ${JSON.stringify(name)}`);
 }
 
-/** The name may begin with a schema (on MySQL: a database): `app.locks`. */
+/** @throws LockConfigurationError for an invalid name. A schema (on MySQL: a database) may come first: `app.locks` */
 export function assertTableName(name: unknown): asserts name is string {
   const parts = typeof name === 'string' ? name.split('.') : [];
   if (parts.length > 0 && parts.length <= 2 && parts.every((part) => IDENTIFIER_PATTERN.test(part))) return;

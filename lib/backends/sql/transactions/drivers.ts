@@ -5,7 +5,7 @@ import type { SqlTransaction } from './sql-transaction.js';
 
 interface PgClient {
   query(sql: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
-  /** Exists since pg 8.17. */
+  /** Exists since pg 8.17. Returns `T` in a transaction that has not failed. */
   getTransactionStatus?(): string | null;
 }
 
@@ -33,9 +33,9 @@ export function fromMysql2(connection: Mysql2Connection): SqlTransaction {
 }
 
 interface OpenSqlite extends Omit<SqliteDatabase, 'close'> {
-  /** As `better-sqlite3` has it. */
+  /** Property of `better-sqlite3`. */
   readonly inTransaction?: boolean;
-  /** As `node:sqlite` has it. */
+  /** Property of `node:sqlite`. */
   readonly isTransaction?: boolean;
 }
 

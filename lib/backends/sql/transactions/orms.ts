@@ -50,13 +50,13 @@ export function fromKysely(trx: KyselyTransaction, database: SqlName): SqlTransa
     database,
     async query(sql, parameters) {
       const queryId = { queryId: 'nestjs-distributed-lock' };
-      const compiled: unknown = {
+      const compiledQuery: unknown = {
         sql,
         parameters,
         queryId,
         query: { kind: 'RawNode', sqlFragments: [sql], parameters: [] },
       };
-      return getRows(await callMethod(trx, 'executeQuery', compiled));
+      return getRows(await callMethod(trx, 'executeQuery', compiledQuery));
     },
     isActive: () => trx.isTransaction && trx.isCommitted !== true && trx.isRolledBack !== true,
   };
@@ -150,11 +150,11 @@ function splitAtPlaceholders(
   values: readonly unknown[],
 ): { readonly texts: string[]; readonly values: unknown[] } {
   const texts = sql.split(/(?<![\w$])\$\d+|\?/u);
-  const numbers = [...sql.matchAll(/(?<![\w$])\$(\d+)/gu)].map(([, number]) => Number(number) - 1);
-  return { texts, values: numbers.length > 0 ? numbers.map((index) => values[index]) : [...values] };
+  const valueIndexes = [...sql.matchAll(/(?<![\w$])\$(\d+)/gu)].map(([, number]) => Number(number) - 1);
+  return { texts, values: valueIndexes.length > 0 ? valueIndexes.map((index) => values[index]) : [...values] };
 }
 
-/** `pg` returns an object with rows, other clients return the rows. */
+/** Returns the rows of a result: its `rows`, as in results of `pg`, or the result itself. */
 function getRows(result: unknown): Rows {
   const isObject = typeof result === 'object' && result !== null && !Array.isArray(result);
   return readRows(isObject && 'rows' in result ? result.rows : result);

@@ -3,7 +3,7 @@ import type { Query } from '../connections/query.js';
 import type { FenceStatements } from '../dialect/fence-statements.js';
 import { hasWarnedOfStaleSnapshot, warnOfStaleSnapshot } from './stale-snapshot.js';
 
-/** A lock, or the token of a lock that another process sent. */
+/** A lock, or the fencing token and share that another process has sent. */
 export interface Fencing {
   readonly fencingToken: bigint;
   /** Share of the key; absent for an exclusive lock. See `LockHandle.share`. */

@@ -1,4 +1,4 @@
-/** Sources that have been warned. A warning for each transaction would fill the log. */
+/** Sources for which the warning was given. A warning for each transaction would fill the log. */
 const warnedSources = new WeakSet<object>();
 
 export function hasWarnedOfStaleSnapshot(source: object): boolean {

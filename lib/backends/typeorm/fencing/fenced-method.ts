@@ -38,7 +38,7 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Pro
     if (typeof target === 'function' || !descriptor || !isMethod(method)) {
       throw new LockConfigurationError(`@Fenced belongs on a method of instances, which ${label} is not`, 'method');
     }
-    const isLocked = addLockedStep(declaration, {
+    const hasLockedDecorator = addLockedStep(declaration, {
       decorator: '@Fenced',
       resource,
       needs: dataSource,
@@ -46,17 +46,19 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Pro
       start: (provider) => assertFenceTable(asDataSource(provider, label), tableName),
       run: (work, { resource: resolvedResource, lock, provider }) => {
         const { manager } = asDataSource(provider, label);
-        const runWhileHeld = async (): ReturnType<typeof work> => {
+        const runAndAssertHeld = async (): ReturnType<typeof work> => {
           const result = await work();
-          // A commit after the loss would stand, though the lock is reported as lost.
+          // Throws before the commit if the lock is lost, so that the transaction is rolled back.
           lock.throwIfLost();
           return result;
         };
-        return fenced(manager, resolvedResource, lock, runWhileHeld, { tableName });
+        return fenced(manager, resolvedResource, lock, runAndAssertHeld, { tableName });
       },
     });
     descriptor.value = wrapMethod(method, function (this: unknown, ...args: never[]) {
-      return isLocked() ? method.apply(this, args) : Promise.reject(createUnlockedStepError('@Fenced', declaration));
+      return hasLockedDecorator()
+        ? method.apply(this, args)
+        : Promise.reject(createUnlockedStepError('@Fenced', declaration));
     });
   };
 }

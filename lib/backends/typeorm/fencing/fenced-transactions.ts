@@ -8,6 +8,7 @@ export interface FencedTransaction {
   readonly resource: string;
 }
 
+/** A transaction of `fenced()` in a call tree. `outer` is the transaction in which that `fenced()` was called. */
 interface TransactionEntry extends FencedTransaction {
   readonly outer: TransactionEntry | undefined;
   isOver: boolean;
@@ -28,7 +29,7 @@ export async function runInFencedTransaction<T>(transaction: FencedTransaction, 
  * Returns the manager of an open transaction of this call tree with the same fence, if there is one. A second
  * transaction with that fence would wait for the open one forever.
  */
-export function findOpenTransaction(transaction: FencedTransaction): EntityManager | undefined {
+export function findOpenManager(transaction: FencedTransaction): EntityManager | undefined {
   for (let entry = currentEntry.getStore(); entry; entry = entry.outer) {
     const { manager, tableName, resource, isOver } = entry;
     const hasSameFence = tableName === transaction.tableName && resource === transaction.resource;

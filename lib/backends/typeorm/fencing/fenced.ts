@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { assertKey, Deadline, pause, systemClock } from '../../../core/index.js';
-import { type FencedTransaction, findOpenTransaction, runInFencedTransaction } from './fenced-transactions.js';
+import { type FencedTransaction, findOpenManager, runInFencedTransaction } from './fenced-transactions.js';
 import { DEFAULT_FENCE_TABLE } from '../../sql/tables/lock-table.js';
 import { isConflict } from '../optimistic/conflict.js';
 import { runInTransaction, isInTransaction } from '../optimistic/transaction-turns.js';
@@ -53,16 +53,16 @@ export async function fenced<T>(
   assertKey(resource);
   assertToken('fenced()', lock);
   const fence = { manager, tableName, resource };
-  const openManager = isInTransaction(manager) ? manager : findOpenTransaction(fence);
+  const openManager = isInTransaction(manager) ? manager : findOpenManager(fence);
   if (!openManager)
     return retryInOwnTransaction(manager, (ownManager, onWorkBegin) =>
-      runBehindFence({ ...fence, manager: ownManager }, lock, work, onWorkBegin),
+      raiseFenceAndRun({ ...fence, manager: ownManager }, lock, work, onWorkBegin),
     );
-  return runBehindFence({ ...fence, manager: openManager }, lock, work);
+  return raiseFenceAndRun({ ...fence, manager: openManager }, lock, work);
 }
 
-/** Without `onWorkBegin`, the transaction was begun before: by the application, or by an outer `fenced()`. */
-async function runBehindFence<T>(
+/** @param onWorkBegin absent in a transaction that the application, or an outer `fenced()`, has begun */
+async function raiseFenceAndRun<T>(
   fence: FencedTransaction,
   lock: Fencing,
   work: (manager: EntityManager) => Promise<T>,

@@ -14,7 +14,7 @@ export function isChangedRowError(error: unknown): boolean {
   return error instanceof Error && 'code' in error && CHANGED_ROW_CODE_PATTERN.test(String(error.code));
 }
 
-/** Returns false for inner work that was already repeated up to its own limit. */
+/** Returns whether work may be repeated: not if inner work has already been repeated up to its own limit. */
 export function isConflict(error: unknown): boolean {
   if (isLockError(error, 'OPTIMISTIC_CONFLICT')) return error.attempts === 1;
   return error instanceof Error && 'code' in error && CONFLICT_CODE_PATTERN.test(String(error.code));

@@ -27,7 +27,7 @@ export async function updateVersioned<Row extends ObjectLiteral>(
   if (!id || typeof version !== 'number')
     throw createEntityError(`the row of ${name} must be read with its id and version`);
 
-  // TypeORM counts the version up only if the values have none: `{ ...row, stock }` must not write the old one back.
+  // TypeORM counts the version up only if `values` has none. Changes such as `{ ...row, stock }` have the old version.
   const values = { ...changes };
   Reflect.deleteProperty(values, versionColumn.propertyName);
   const update = manager.createQueryBuilder().update(entity).set(values);

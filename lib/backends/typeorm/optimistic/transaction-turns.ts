@@ -17,7 +17,7 @@ export function isInTransaction(manager: EntityManager): boolean {
   return manager.queryRunner?.isTransactionActive === true;
 }
 
-/** A call tree that has the turn must not wait for a second one: the wait would never end. */
+/** Returns whether this call tree has the turn. Waiting for another turn would then never end. */
 export function isInTurn(dataSource: DataSource): boolean {
   const turn = currentTurn.getStore();
   return turn?.dataSource === dataSource && !turn.isOver;
@@ -46,8 +46,8 @@ export async function runInTransaction<T>(
 }
 
 /**
- * Begins with the write lock, for which TypeORM has no option. SQLite refuses a write in a transaction that read before
- * another process wrote. With libsql, reads of the connection then stay stale.
+ * Runs `work` in a transaction that has the write lock from its beginning, for which TypeORM has no option. SQLite
+ * refuses a write in a transaction that read before another process wrote. With libsql, reads then stay stale.
  */
 function runWriteTransaction<T>(
   manager: EntityManager,

@@ -31,7 +31,7 @@ export class EphemeralEntry extends QueueEntry {
     return (await readZnode(connection, `${basePath}/${encodeKey(key)}`)) !== null;
   }
 
-  static async readState(connection: ZooKeeperConnection, basePath: string, key: string): Promise<LeaseState> {
+  static async readLeaseState(connection: ZooKeeperConnection, basePath: string, key: string): Promise<LeaseState> {
     const state = await readZnode(connection, `${basePath}/${encodeKey(key)}`);
     if (!state) return {};
     const owner = parseOwnerOfData(state);
@@ -52,7 +52,7 @@ export class EphemeralEntry extends QueueEntry {
     for (;;) {
       const { connection } = this.session;
       if (this.isCreationInDoubt || this.znode) await this.findOwnZnode(connection);
-      const znode = this.znode ?? (await this.#createZnode(connection));
+      const znode = this.znode ?? (await this.#tryToCreateZnode(connection));
       if (znode) return { znode };
       const position = await this.readPositionBehind(connection, this.#path, wake);
       if (position && !position.holder) await this.#assertSimpleMode(connection);
@@ -66,7 +66,7 @@ export class EphemeralEntry extends QueueEntry {
     return super.release();
   }
 
-  async #createZnode(connection: ZooKeeperConnection): Promise<OwnZnode | undefined> {
+  async #tryToCreateZnode(connection: ZooKeeperConnection): Promise<OwnZnode | undefined> {
     const { acl, basePath, metadata, owner } = this.settings;
     try {
       return await this.createOwnZnode(connection, this.#path, {
@@ -79,7 +79,7 @@ export class EphemeralEntry extends QueueEntry {
       if (!isRefusal(error, NO_NODE)) throw error;
     }
     await createWithParents(connection, basePath, acl, PERSISTENT);
-    return this.#createZnode(connection);
+    return this.#tryToCreateZnode(connection);
   }
 
   protected async findOwnZnode(connection: ZooKeeperConnection): Promise<void> {
@@ -90,7 +90,7 @@ export class EphemeralEntry extends QueueEntry {
     this.isCreationInDoubt = false;
   }
 
-  /** The znode of mode `sequential` belongs to no session, so that a wait for its end would never end. */
+  /** Throws if mode `sequential` made the znode. No session owns that znode, so a waiter could wait for ever. */
   async #assertSimpleMode(connection: ZooKeeperConnection): Promise<void> {
     const state = await readZnode(connection, this.#path);
     if (state?.sessionId.equals(NO_SESSION_ID) === true) throw this.mixedModesError('sequential');

@@ -1,5 +1,5 @@
 import { ReplyTimeouts, systemClock } from '../../../core/index.js';
-import { maxSilenceMs } from '../session-times.js';
+import { getMaxSilenceMs } from '../session-times.js';
 import { connectOnce, type ZooKeeperConnectionSettings, type SessionIdentity } from './single-connection-client.js';
 import { WatchList } from './watch-list.js';
 import {
@@ -29,8 +29,9 @@ interface PendingRequest {
 }
 
 /**
- * The client library numbers requests with 31 bits, and throws after the last number where no caller can catch the
- * error. The distance to the last number leaves numbers for the requests in the library's queue.
+ * Request number at which the connection is replaced. The client library numbers requests with 31 bits, and after the
+ * last number it throws where no caller can catch the error. The last 2^20 numbers are left for requests in the
+ * library's queue.
  */
 const MAX_REQUEST_NUMBER = 2 ** 31 - 2 ** 20;
 
@@ -58,7 +59,7 @@ export class ZooKeeperConnection {
   #firstFailure: Error | undefined;
   /** Time of the server's last answer, or `openedAt`. */
   lastReplyAt = this.openedAt;
-  /** Created with the first request: by then the server has set the session's time-out. */
+  /** Created with the first request, because the server has set the session's time-out by then. */
   #timeouts: ReplyTimeouts | undefined;
 
   constructor(
@@ -110,7 +111,7 @@ export class ZooKeeperConnection {
       this.#pendingRequests.add(pendingRequest);
       (this.#timeouts ??= this.#createTimeouts()).start();
       this.#batchWrites();
-      this.#send(pendingRequest, request);
+      this.#passToLibrary(pendingRequest, request);
     });
   }
 
@@ -129,7 +130,7 @@ export class ZooKeeperConnection {
   }
 
   /** When the library throws, the request may have been sent, so the connection ends. */
-  #send(pendingRequest: PendingRequest, request: JuteRequest): void {
+  #passToLibrary(pendingRequest: PendingRequest, request: JuteRequest): void {
     try {
       this.#client.connectionManager.queue(request, (error, answer) => {
         this.lastReplyAt = systemClock.now();
@@ -175,12 +176,12 @@ export class ZooKeeperConnection {
   }
 
   #createTimeouts(): ReplyTimeouts {
-    const maxMs = maxSilenceMs(this.negotiatedTtlMs, this.settings.requestTimeoutMs);
-    const nextDueAt = (): number => {
+    const maxMs = getMaxSilenceMs(this.negotiatedTtlMs, this.settings.requestTimeoutMs);
+    const getNextDueAt = (): number => {
       const [oldestRequest] = this.#pendingRequests;
       return (oldestRequest?.sentAt ?? Infinity) + maxMs;
     };
     const onOverdue = (): void => this.end(new Error(`no answer within ${Math.round(maxMs)} ms`));
-    return new ReplyTimeouts(systemClock, maxMs, nextDueAt, onOverdue);
+    return new ReplyTimeouts(systemClock, maxMs, getNextDueAt, onOverdue);
   }
 }

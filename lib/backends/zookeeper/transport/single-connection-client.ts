@@ -53,7 +53,7 @@ export function connectOnce(settings: ZooKeeperConnectionSettings, listener: Cli
   manager.on('state', (state) => onState(state, listener));
   replaceSocketHandlers(libraryClient, listener);
   libraryClient.connect();
-  // The library would make another connection after this one.
+  // Otherwise the library would connect again when this connection ends.
   manager.connect = () => undefined;
   return libraryClient;
 }
@@ -82,7 +82,7 @@ function replaceSocketHandlers({ connectionManager: manager }: Client, listener:
       const code = /^Unknown code: (?<code>-?\d+)$/u.exec(message)?.groups?.['code'];
       if (code === undefined) return listener.onEnd(new Error(`the server sent what is no answer: ${message}`));
       listener.onUnknownError(Number(code));
-      // The rest of the chunk is still unread.
+      // Lets the library read the rest of the chunk.
       if (manager.pendingBuffer) manager.onSocketData(Buffer.alloc(0));
     }
   };

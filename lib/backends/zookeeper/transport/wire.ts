@@ -84,8 +84,9 @@ interface Operation {
 }
 
 /**
- * Operations by name. The library lacks `create2`, `createContainer` and `sync`, which borrow the `clientType` of
- * another operation. Answers to `create2` have the form of those to `getData`; those to `sync` are not needed.
+ * Operations by name. The library lacks `create2` (here `create`), `createContainer` and `sync`. These three borrow the
+ * `clientType` of another operation. An answer to `create2` has the form of an answer to `getData`. The content of an
+ * answer to `sync` is not needed.
  */
 const OPERATIONS = {
   create: { serverType: 15, clientType: 4, record: 'CreateRequest', needsLeader: true },
