@@ -1,5 +1,7 @@
+import { errorText } from '../../../core/index.js';
 import type { ServerAddress } from '../connect-string.js';
 import { SessionExpiredError, SessionRefusedError } from '../error.js';
+import { FrameSplitter } from './frame-splitter.js';
 import type { Client, ZooKeeperLibrary } from './wire.js';
 
 export interface SessionIdentity {
@@ -73,17 +75,26 @@ function replaceSocketHandlers({ connectionManager: manager }: Client, listener:
     listener.onError(error);
     onError(error);
   };
-  const readData = manager.onSocketData.bind(manager);
+  const readFrame = manager.onSocketData.bind(manager);
+  const frameSplitter = new FrameSplitter();
+  // The library calls itself for each further frame of a chunk. Some 3,000 short answers would exhaust the stack.
   manager.onSocketData = (chunk) => {
     try {
-      readData(chunk);
+      for (const frame of frameSplitter.split(chunk)) {
+        if (manager.socket.destroyed) return;
+        readFrameOrReportCode(frame);
+      }
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      const code = /^Unknown code: (?<code>-?\d+)$/u.exec(message)?.groups?.['code'];
-      if (code === undefined) return listener.onEnd(new Error(`the server sent what is no answer: ${message}`));
+      listener.onEnd(new Error(`the server sent what is no answer: ${errorText(error)}`));
+    }
+  };
+  const readFrameOrReportCode = (frame: Buffer): void => {
+    try {
+      readFrame(frame);
+    } catch (error) {
+      const code = /^Unknown code: (?<code>-?\d+)$/u.exec(errorText(error))?.groups?.['code'];
+      if (code === undefined) throw error;
       listener.onUnknownError(Number(code));
-      // Lets the library read the rest of the chunk.
-      if (manager.pendingBuffer) manager.onSocketData(Buffer.alloc(0));
     }
   };
 }

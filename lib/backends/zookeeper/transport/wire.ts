@@ -36,7 +36,6 @@ type Callback = (error: { readonly code: number } | null, answer: { readonly pay
 export interface ConnectionManager {
   readonly socket: Socket;
   readonly connectTimeoutHandler: NodeJS.Timeout | null;
-  readonly pendingBuffer: Buffer | null;
   /** Number of the next request. */
   readonly xid: number;
   readonly watcherManager: { emit: (event: WatchEvent) => void };
