@@ -80,7 +80,13 @@ export function openStream(
   });
   // This side sends nothing after the server has ended the stream.
   stream.on('end', () => stream.end());
-  stream.on('error', (error) => (failure ??= toConnectionError(error)));
+  stream.on('error', (error) => {
+    if (isOutOfStreams(error)) {
+      session.close();
+      failure ??= new NotProcessedError('the connection has no stream identifiers left');
+    }
+    failure ??= toConnectionError(error);
+  });
   stream.on('close', () => {
     const code = statusHeaders['grpc-status'];
     if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) {
@@ -92,4 +98,9 @@ export function openStream(
     }
   });
   return stream;
+}
+
+/** A connection has 2^30 streams for the requests of its client: https://www.rfc-editor.org/rfc/rfc9113#section-5.1.1 */
+function isOutOfStreams(error: unknown): boolean {
+  return Reflect.get(Object(error), 'code') === 'ERR_HTTP2_OUT_OF_STREAMS';
 }
