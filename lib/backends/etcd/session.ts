@@ -30,6 +30,7 @@ export class EtcdSession {
   #retiredCount = 0;
   #keyChecks: KeyCheck[] = [];
   #isSendingHeartbeat = false;
+  #isStopped = false;
   #heartbeatTimer: Timer | undefined;
   readonly #stopHealthListener: () => void;
   readonly #readingLimit = new Semaphore(MAX_CONCURRENT_READINGS);
@@ -120,8 +121,12 @@ export class EtcdSession {
     if (error instanceof EtcdError && error.code === 'NOT_FOUND') this.end();
   }
 
-  /** Stops the heartbeats and settles waiting key checks. The server keeps the lease until it expires or is revoked. */
+  /**
+   * Stops the heartbeats for good and settles waiting key checks. The server keeps the lease until it expires or is
+   * revoked.
+   */
   stop(): void {
+    this.#isStopped = true;
     this.#heartbeatTimer?.cancel();
     this.#stopHealthListener();
     for (const { resolve, reject } of this.#keyChecks.splice(0)) {
@@ -148,7 +153,7 @@ export class EtcdSession {
   }
 
   #scheduleHeartbeat(delayMs: number): void {
-    if (this.endSignal.aborted) return;
+    if (this.#isStopped) return;
     this.#heartbeatTimer?.cancel();
     this.#heartbeatTimer = this.clock.schedule(delayMs, () => void this.#sendHeartbeat(), { background: true });
   }
@@ -163,7 +168,7 @@ export class EtcdSession {
     try {
       const reading = await this.#readFromQuorum(keyChecks);
       await this.#keepAlive(reading.term);
-      this.heartbeatSentAt = sentAt;
+      if (!this.#isStopped) this.heartbeatSentAt = sentAt;
       this.#scheduleHeartbeat(sentAt + this.ttlMs / 3 - this.clock.now());
       for (const { name, createRevision, resolve } of keyChecks)
         resolve(!this.endSignal.aborted && reading.createRevisions.get(name) === createRevision);
