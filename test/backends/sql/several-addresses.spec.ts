@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { mysql, type MysqlOptions } from 'nestjs-distributed-lock/mysql';
 import { postgres, type PostgresOptions } from 'nestjs-distributed-lock/postgres';
+import { Addresses } from '../../../lib/backends/sql/connections/addresses.js';
 import { freePort } from '../../servers/free-port.js';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
@@ -46,6 +47,11 @@ for (const name of wantedOf(['mariadb'])) {
       await (await open({ url: [reader.url, writer.url], strategy }).acquire('k')).release();
     });
 
+    it.each(STRATEGIES)('the first request has its lock from the second server: %s', async (strategy) => {
+      for (const first of [reader.url, atPort(writer.url, await freePort())])
+        await expectLockAtOnce(open({ url: [first, writer.url], strategy }));
+    });
+
     it.each(STRATEGIES)(
       'a server that refuses writes only when they come is passed over next: %s',
       async (strategy) => {
@@ -79,6 +85,13 @@ for (const name of wantedOf(['postgres'])) {
     });
     afterAll(() => server.stop());
 
+    it.each(STRATEGIES)('the first request has its lock from the second server: %s', async (strategy) => {
+      const url = [atPort(server.url, await freePort()), server.url];
+      const service = new LockService(postgres({ synchronize: true, url, strategy }));
+      services.push(service);
+      await expectLockAtOnce(service);
+    });
+
     it.each([{ connectTimeoutMs: 20_000 }, { connection: { connectionTimeoutMillis: 10_000 } }])(
       'an address has its share of the time, or what the driver is told: %j',
       async (options: PostgresOptions) => {
@@ -89,6 +102,31 @@ for (const name of wantedOf(['postgres'])) {
       },
     );
   });
+}
+
+it('each opening tries each address, whatever another opening has found meanwhile', async () => {
+  const addresses = new Addresses(['silent', 'good']);
+  let endSilence: () => void = () => undefined;
+  const silence = new Promise<void>((resolve) => (endSilence = resolve));
+  const open = async (address: string): Promise<string> => {
+    if (address === 'good') return address;
+    await silence;
+    throw new Error('no answer');
+  };
+  const patient = addresses.openFirstWorking(open);
+  await addresses.openFirstWorking(async (address) => {
+    if (address !== 'good') throw new Error('refused');
+    return address;
+  });
+  endSilence();
+  await expect(patient).resolves.toBe('good');
+});
+
+async function expectLockAtOnce(service: LockService): Promise<void> {
+  const statuses: string[] = [];
+  service.backend.health.onChange(({ status }) => void statuses.push(status));
+  await (await service.acquire('k', { waitMs: 0 })).release();
+  expect(statuses).not.toContain('down');
 }
 
 /** Returns a way to the server that stays silent at first, and urls: that way, and a port where nobody listens. */

@@ -17,9 +17,11 @@ export class Addresses {
 
   /** @throws the error that `open` threw for the last address */
   async openFirstWorking<T>(open: (address: string) => Promise<T>): Promise<T> {
+    // Another opening may change the field meanwhile.
+    const firstIndex = this.#lastGoodIndex;
     let lastError: unknown;
     for (let triedCount = 0; triedCount < this.addresses.length; triedCount += 1) {
-      const index = (this.#lastGoodIndex + triedCount) % this.addresses.length;
+      const index = (firstIndex + triedCount) % this.addresses.length;
       try {
         const connection = await open(this.addresses[index] ?? '');
         this.#lastGoodIndex = index;

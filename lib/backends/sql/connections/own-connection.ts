@@ -145,8 +145,9 @@ export class OwnConnection {
     return settleByDeadline(Deadline.after(requestTimeoutMs), 'the database gave no answer', answer);
   }
 
+  /** Leaves it to the driver to report a failed address: it may connect to another one. */
   #onSocketClosed(): void {
-    if (this.#hasEnded) return;
+    if (!this.#isOpen || this.#hasEnded) return;
     this.#hasEnded = true;
     this.#connection.end().catch(() => undefined);
     this.onLost();

@@ -19,11 +19,16 @@ export const CONNECTION_STREAM_SETTING: StreamSetting = { name: 'stream of conne
 /** Idle milliseconds before TCP keep-alive probes. Routers forget idle connections only after a longer time. */
 const KEEP_ALIVE_DELAY_MS = 10_000;
 
-/** Sockets of one connection, which can be destroyed even while the driver waits for a frozen server. */
+/**
+ * Sockets of one connection, which can be destroyed even while the driver waits for a frozen server. The driver creates
+ * one for each address that it tries, and uses the newest.
+ */
 export class Sockets {
   readonly #openSockets = new Set<Duplex>();
+  #newestSocket: Duplex | undefined;
+  #isDestroyed = false;
 
-  /** @param onClose called for each socket that closes, also after `destroy` */
+  /** @param onClose called when the newest socket closes, also after `destroy` */
   constructor(private readonly onClose: () => void) {}
 
   /** Returns a new socket, which the driver connects itself. */
@@ -59,16 +64,20 @@ export class Sockets {
     );
   }
 
+  /** Destroys all sockets, and each that the driver creates later. */
   destroy(): void {
+    this.#isDestroyed = true;
     for (const socket of this.#openSockets) socket.destroy();
   }
 
   #watch<T extends Duplex>(socket: T): T {
     this.#openSockets.add(socket);
+    this.#newestSocket = socket;
+    if (this.#isDestroyed) socket.destroy();
     if (socket instanceof Socket) socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
     return socket.once('close', () => {
       this.#openSockets.delete(socket);
-      this.onClose();
+      if (socket === this.#newestSocket) this.onClose();
     });
   }
 }

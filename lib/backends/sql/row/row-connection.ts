@@ -30,7 +30,8 @@ export class RowConnection {
    */
   statementGate: Promise<void> | undefined;
   onStatementFailure: ((error: unknown) => void) | undefined;
-  readonly #sockets = new Sockets(() => this.#endController.abort());
+  readonly #sockets = new Sockets(() => this.#onSocketClosed());
+  #isConnected = false;
 
   private constructor({ createTransactionConnection }: RowConnectionSettings) {
     this.#connection = createTransactionConnection(this.#sockets);
@@ -113,8 +114,14 @@ export class RowConnection {
     return answer;
   }
 
+  /** Leaves it to the driver to report a failed address: it may connect to another one. */
+  #onSocketClosed(): void {
+    if (this.#isConnected) this.#endController.abort();
+  }
+
   async #connect(connectTimeoutMs: number): Promise<void> {
     await this.#connection.connect(connectTimeoutMs);
+    this.#isConnected = true;
     this.#sockets.assertSocketIsWatched('row');
   }
 }
