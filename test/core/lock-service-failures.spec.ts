@@ -82,6 +82,29 @@ describe('LockService', () => {
       await late;
     });
 
+    it('is told to who waits behind a poll without an answer, and the next answer says again that the key is held', async () => {
+      const store = new LossyStore(new MemoryLeaseStore(clock));
+      await store.inner.tryAcquire('k', 'stranger', 60_000, { host: 'there', pid: 2 });
+      await using silent = new LockService(() => new LockBackend(store), { clock });
+      const first = silent.acquire('k', { waitMs: 60_000 });
+      await clock.advance(0);
+      let answer: () => void = () => undefined;
+      const silence = new Promise<void>((resolve) => (answer = resolve));
+      store.carry = (call) => silence.then(call);
+      const behind = expect(silent.acquire('k', { waitMs: 5_000 })).rejects.toMatchObject({ code: 'LOCK_BACKEND' });
+      await clock.advance(5_000);
+      await behind;
+      store.carry = (call) => call();
+      answer();
+      await clock.advance(0);
+      const late = expect(silent.acquire('k', { waitMs: 300 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+      await clock.advance(300);
+      await late;
+      await store.inner.release('k', 'stranger');
+      await clock.advance(5_000);
+      await (await first).release();
+    });
+
     it('of a caller with little time sends nobody else away', async () => {
       const store = new LossyStore(new MemoryLeaseStore(clock));
       await using other = new LockService(() => new LockBackend(store), { clock });

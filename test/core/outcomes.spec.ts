@@ -255,6 +255,17 @@ describe('health by outcomes', () => {
     expect(told).toEqual(['down: MISCONF', 'up']);
   });
 
+  it('is not up by a request that was not sent, as when all connections of a pool are in use', async () => {
+    fails('refuses');
+    for (const key of ['a', 'b', 'c']) await ask(key);
+    const tryAcquire = store.tryAcquire.bind(store);
+    const obstacle = new Error('all connections are in use');
+    store.tryAcquire = (key, ...rest) =>
+      key === 'unsent' ? Promise.resolve({ acquired: false, retryAfterMs: null, obstacle }) : tryAcquire(key, ...rest);
+    await ask('unsent');
+    expect(told).toEqual(['down: MISCONF']);
+  });
+
   it('sends no probe after the close', async () => {
     fails('refuses');
     for (const key of ['a', 'b', 'c']) await ask(key);

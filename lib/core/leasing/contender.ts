@@ -4,10 +4,11 @@ import { failureKindOf } from '../contract/failure-kind.js';
 import type { ContenderContext } from './contender-context.js';
 import type { LeaseAttempt, RefusedLease } from '../contract/lease-store.js';
 import type { Lease } from './lease.js';
-import { NO_ANSWER_TEXT } from './lease-request.js';
+import { NO_ANSWER_TEXT, NoAnswerYetError } from './lease-request.js';
 import { scheduleReplyTimeout } from '../time/reply-timeout.js';
+import type { Timer } from '../time/timers.js';
 import { assertLockDelay } from '../options/option-resolver.js';
-import type { PendingAcquisition } from './pending-acquisition.js';
+import { isFromServer, type PendingAcquisition } from './pending-acquisition.js';
 import { DELAY_AFTER_EXPIRY_MS } from './wake-ups.js';
 
 /** Time within which a healthy store answers. A longer silence is handled as a possible failure. */
@@ -148,7 +149,7 @@ export class Contender {
     const { context, acquisition } = this;
     const answer = acquisition.send(context.store);
     answer.then(
-      () => context.observedHealth.noteCarriedOut('acquire'),
+      (attempt) => isFromServer(attempt) && context.observedHealth.noteCarriedOut('acquire'),
       (error: unknown) => context.noteFailure(error, acquisition),
     );
     return answer;
@@ -211,37 +212,39 @@ export class Contender {
   #awaitAnswer<T>(answer: Promise<T>): Promise<T | null> {
     const { requestedAt, clock, deadline, isSingleAttempt } = this.acquisition;
     return new Promise((resolve, reject) => {
-      const onSilence = (): void => {
-        if (this.#isMerelySlow(clock.now() - requestedAt)) resolve(null);
-        else reject(new Error(NO_ANSWER_TEXT));
-      };
+      const onSilence = (): void =>
+        this.#isMerelySlow(clock.now() - requestedAt) ? resolve(null) : reject(new Error(NO_ANSWER_TEXT));
       const silentMs = Math.max(deadline.at, requestedAt + SILENCE_MS) - clock.now();
-      const silenceTimer = isSingleAttempt
-        ? undefined
-        : scheduleReplyTimeout(clock, silentMs, onSilence, { background: true });
-      this.#endWait = () => {
-        silenceTimer?.cancel();
-        reject(this.#cancellation?.reason);
+      const schedule = (delayMs: number, onTime: () => void): Timer | undefined =>
+        isSingleAttempt ? undefined : scheduleReplyTimeout(clock, delayMs, onTime, { background: true });
+      const timers = [schedule(this.#maxHealthySilenceMs, this.#reportSilence), schedule(silentMs, onSilence)];
+      const endWith = (settle: () => void): void => {
+        for (const timer of timers) timer?.cancel();
+        settle();
       };
+      this.#endWait = () => endWith(() => reject(this.#cancellation?.reason));
       if (this.#cancellation) return this.#endWait();
-      const onAnswer = (value: T): void => {
-        silenceTimer?.cancel();
-        resolve(value);
-      };
-      const onFailure = (error: unknown): void => {
-        silenceTimer?.cancel();
-        reject(error);
-      };
-      answer.then(onAnswer, onFailure);
+      answer.then(
+        (value) => endWith(() => resolve(value)),
+        (error: unknown) => endWith(() => reject(error)),
+      );
     });
   }
 
   #isMerelySlow(silentMs: number): boolean {
-    return (
-      !this.#failureStreak &&
-      !this.#obstacle &&
-      this.#slowestRefusalMs !== undefined &&
-      silentMs <= SILENCE_MS + 2 * this.#slowestRefusalMs
-    );
+    return !this.#lastTrouble && this.#slowestRefusalMs !== undefined && silentMs <= this.#maxHealthySilenceMs;
   }
+
+  get #lastTrouble(): unknown {
+    return this.#failureStreak ?? this.#obstacle;
+  }
+
+  get #maxHealthySilenceMs(): number {
+    return SILENCE_MS + 2 * (this.#slowestRefusalMs ?? 0);
+  }
+
+  /** Tells callers who wait behind this one that the holder may not be the reason, until the next answer. */
+  readonly #reportSilence = (): void => {
+    if (!this.#lastTrouble) this.acquisition.request.onBlocked?.(new NoAnswerYetError());
+  };
 }

@@ -11,7 +11,7 @@ import { ContenderContext, type PollingOptions } from './contender-context.js';
 import { type AcquireRequest, NoAnswerYetError } from './lease-request.js';
 import type { Lease } from './lease.js';
 import { ObservedHealth } from './observed-health.js';
-import { PendingAcquisition } from './pending-acquisition.js';
+import { isFromServer, PendingAcquisition } from './pending-acquisition.js';
 
 const CLOSED_MESSAGE =
   'the backend is closed, by the lock service or the application that owned it: give a factory, such as redis({ url }), to each new one';
@@ -122,8 +122,10 @@ export class LockBackend {
     this.#recentAcquisitions.push(acquisition);
     acquisition.watchForWakeUp(this.store);
     const onAnswer = (attempt: LeaseAttempt): void => {
-      this.#observedHealth.noteCarriedOut('acquire');
-      this.#lastAnswerAt = acquisition.clock.now();
+      if (isFromServer(attempt)) {
+        this.#observedHealth.noteCarriedOut('acquire');
+        this.#lastAnswerAt = acquisition.clock.now();
+      }
       this.#onRequestEnd();
       this.#onAnswer(acquisition, attempt);
     };

@@ -98,3 +98,8 @@ export class PendingAcquisition implements Caller, OwnedKey, Linked<PendingAcqui
     return store.adopt(key, transferredLease, { owner, ttlMs, metadata }, this);
   }
 }
+
+/** Returns whether the store has asked its server. A refusal with an `obstacle` says nothing about the server. */
+export function isFromServer(attempt: LeaseAttempt): boolean {
+  return attempt.acquired || attempt.obstacle === undefined;
+}

@@ -49,8 +49,9 @@ export const mysqlRowLocks: RowLocks = {
   },
 
   setLimits: (query, { ttlMs, waitMs }) => {
-    const setLockTimeoutSql = waitMs > 0 ? `, session innodb_lock_wait_timeout = ${Math.ceil(waitMs / 1000)}` : '';
-    return query(`set session wait_timeout = ${ttlMs / 1000}${setLockTimeoutSql} ${NO_MARIADB_LIMITS_SQL}`, []);
+    // Always set, because an earlier wait on this connection may have ended without `restoreLimits`.
+    const lockTimeoutSql = `innodb_lock_wait_timeout = ${waitMs > 0 ? Math.ceil(waitMs / 1000) : 'default'}`;
+    return query(`set session wait_timeout = ${ttlMs / 1000}, session ${lockTimeoutSql} ${NO_MARIADB_LIMITS_SQL}`, []);
   },
   restoreLimits: (query) => query('set session innodb_lock_wait_timeout = default', []),
 

@@ -1,4 +1,4 @@
-import { Semaphore, systemClock } from '../../../core/index.js';
+import { type FailureKind, Semaphore, systemClock } from '../../../core/index.js';
 import { toErrorWithoutStatement, DatabaseError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
 import { IdleCheck, MAX_IDLE_MS } from '../connections/idle-check.js';
@@ -6,6 +6,13 @@ import { RowConnection, type RowConnectionSettings } from './row-connection.js';
 
 /** Called before a caller waits for a free connection. Returns a signal that aborts when the caller stops waiting. */
 export type StartPoolWait = (obstacle: Error) => AbortSignal;
+
+/** Error of a request that was not sent, and says nothing about the server. */
+class PoolExhaustedError extends DatabaseError {
+  override get failureKind(): FailureKind {
+    return 'value';
+  }
+}
 
 export class RowPool {
   readonly #connections = new Set<RowConnection>();
@@ -68,7 +75,7 @@ export class RowPool {
   async #waitForConnection(startPoolWait: StartPoolWait | undefined): Promise<void> {
     const advice = 'raise poolSize, or hold fewer locks at a time';
     const message = `all ${this.maxConnections} connections for row locks are in use: ${advice}`;
-    const poolExhaustedError = new DatabaseError(message, 'ETIMEDOUT');
+    const poolExhaustedError = new PoolExhaustedError(message, 'ETIMEDOUT');
     if (!startPoolWait || !(await this.#semaphore.enter({ signal: startPoolWait(poolExhaustedError) })))
       throw poolExhaustedError;
   }

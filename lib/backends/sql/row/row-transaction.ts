@@ -3,6 +3,7 @@ import {
   toErrorWithoutStatement,
   DatabaseError,
   hasErrorCode,
+  isConnectionGone,
   isReadOnlyError,
   createSwitchOverError,
 } from '../connections/database-error.js';
@@ -112,7 +113,9 @@ export class RowTransaction {
   async #endTransaction(cause: unknown): Promise<void> {
     try {
       if (cause instanceof TimeoutError) this.rememberSession();
-      if (cause instanceof TimeoutError || isReadOnlyError(cause)) this.connection.destroy(cause);
+      const isUnusable = cause instanceof TimeoutError || isReadOnlyError(cause) || isConnectionGone(cause);
+      // The driver may report the end of the connection before the socket does.
+      if (isUnusable) this.connection.destroy(cause);
       else if (this.driverTransaction.isActive) await this.#runInTime(() => this.driverTransaction.rollback());
     } catch {
       this.connection.destroy();
