@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type LeaseStore,
@@ -141,6 +141,25 @@ describe('a call that does not wait for its release', () => {
     slow.answer();
     await closing;
     expect(slow.asked).toEqual(['acquire', 'release', 'release answered']);
+  });
+
+  it('is sent before the backend is closed, also when the work outlives the grace time', async () => {
+    const slow = new SlowStore('release', true);
+    const close = jest.spyOn(slow.store, 'close');
+    const service = serviceOn(slow);
+    let endWork: () => void = () => undefined;
+    const work = new Promise<void>((resolve) => (endWork = resolve));
+    const called = service.withLock('k', () => work, LATE).catch((error: unknown) => error);
+    await nextTurn();
+    await service.shutdown(0);
+    endWork();
+    await called;
+    await nextTurn();
+    expect(slow.asked).toEqual(['acquire', 'release']);
+    expect(close).not.toHaveBeenCalled();
+    slow.answer();
+    await nextTurn();
+    expect(close).toHaveBeenCalledTimes(1);
   });
 
   it('says so by true or false', async () => {

@@ -99,13 +99,15 @@ export class ServiceEnd {
 
   async #abandonHoldsAndClose(withinMs: number): Promise<void> {
     this.stop();
-    const { backend, clock, observers } = this.dependencies.service;
+    const { backend, clock, observers, pendingWork } = this.dependencies.service;
     const leftMs = this.dependencies.holds.abandonAll();
     if (leftMs === 0) return this.#endHoldsAndClose(withinMs);
     this.dependencies.stopFollowingHealth?.();
     this.dependencies.holds.endLeaseWatch();
-    // The backend is closed after the work, because the end of a session would free the keys that the work needs.
-    isFulfilledWithin(clock, leftMs, this.dependencies.turns.waitUntilIdle())
+    // The backend is closed after the work, because the end of a session would free the keys that the work needs. The
+    // turn of the last work may end before its release is sent.
+    const workEnd = this.dependencies.turns.waitUntilIdle().then(() => pendingWork.waitUntilIdle());
+    isFulfilledWithin(clock, leftMs, workEnd)
       .then(() => backend.close())
       .catch(() => undefined);
     observers.endStreams();
