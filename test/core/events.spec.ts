@@ -102,6 +102,19 @@ describe('the stream of events', () => {
     expect(told).toEqual([{ backend: locks.backend.name, key: 'heard', fencingToken, heldMs: 5 }]);
   });
 
+  it('lets an observer of a wait abort the wait, or free the key', async () => {
+    const held = await locks.acquire('k');
+    const controller = new AbortController();
+    const stop = locks.observe({ waiting: () => controller.abort(new Error('too long a queue')) });
+    const options = { waitMs: Infinity, signal: controller.signal };
+    await expect(locks.acquire('k', options)).rejects.toThrow('too long a queue');
+    stop();
+    let releasePromise: Promise<void> | undefined;
+    locks.observe({ waiting: () => void (releasePromise = held.release()) });
+    await (await locks.acquire('k')).release();
+    await releasePromise;
+  });
+
   it('goes to observers that come later and leave again', async () => {
     const heard: string[] = [];
     const stop = locks.observe({ released: ({ key }) => void heard.push(key) });

@@ -27,6 +27,19 @@ describe('the order of locks', () => {
   });
   afterEach(() => locks.close());
 
+  it('is that of classes with their numbers replaced for keys at which the function throws', async () => {
+    const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    const classOf = (key: string): string => {
+      throw new Error(`no class for a key of ${key.length} characters`);
+    };
+    locks = service({ orderWarnings: classOf });
+    await take('user:1', 'order:7');
+    await take('order:8', 'user:2');
+    expect(suspects[0]?.orders[0]).toMatchObject({ heldClass: 'order:*', wantedClass: 'user:*' });
+    expect(warned.mock.calls).toEqual([['orderWarnings threw: no class for a key of 6 characters']]);
+    warned.mockRestore();
+  });
+
   describe('a circle of classes', () => {
     it('is told once, by whom it closes, with the first order of each pair and where that was', async () => {
       await take('user:1', 'order:7');

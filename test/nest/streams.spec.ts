@@ -10,7 +10,7 @@ import {
 } from 'nestjs-distributed-lock';
 import { LockBackend } from 'nestjs-distributed-lock/core';
 import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
-import { firstValueFrom, lastValueFrom, Observable, of, Subject, tap, toArray } from 'rxjs';
+import { firstValueFrom, lastValueFrom, merge, Observable, of, Subject, tap, toArray } from 'rxjs';
 import { eventually } from '../support/eventually.js';
 import { atLeastMs } from '../support/machine.js';
 import { context, listening, inMemory, providing } from './apps.js';
@@ -166,6 +166,13 @@ describe('@Locked on a method that returns an Observable', () => {
     source.next('too late');
     await expect(lost).rejects.toMatchObject({ code: 'LOCK_LOST', reason: 'expired' });
     expect(seen).toEqual(['1 held true']);
+    expect(source.observed).toBe(false);
+  });
+
+  it('never begins where the subscriber has left between the grant and the call', async () => {
+    const { ticker: sale, service } = await ticker();
+    expect(await firstValueFrom(merge(sale.ticks('1'), sale.ticks('2')))).toMatch(/held true$/u);
+    for (const key of ['ticks_1', 'ticks_2']) await eventually(() => isFree(service, key));
     expect(source.observed).toBe(false);
   });
 

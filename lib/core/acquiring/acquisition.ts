@@ -99,8 +99,10 @@ export class Acquisition implements AcquireRequest {
       const message = `${waitersHere} callers of this process already wait for ${quote(key)} (maxWaiters)`;
       return new KeyHeld(this.#knownHolder, message);
     }
+    // An observer of the event may free the key or abort the wait.
+    const turn = turns.waitForTurn(slot, options, deadline);
     service.observers.notify('waiting', () => ({ key, waitersHere: waitersHere + 1 }));
-    const handover = await turns.waitForTurn(slot, options, deadline);
+    const handover = await turn;
     if (handover === 'timed-out') return this.#endWithoutTurn();
     return handover ? this.#takeOverFrom(handover) : this.#requestHold(this.#createOwnerName());
   }

@@ -66,17 +66,20 @@ export function toObservable(getResult: () => unknown): Observable<unknown> {
 }
 
 /** Resolves when `source` has ended or is unsubscribed. Rejects with the error of `source`, or with a lock's loss. */
-function forwardWhileHeld(
+async function forwardWhileHeld(
   source: Observable<unknown>,
   locks: readonly LockHandle[],
   forward: (value: unknown) => void,
   unsubscribeSignal: AbortSignal,
 ): Promise<void> {
+  // A signal that has aborted has no event any more.
+  if (unsubscribeSignal.aborted) return;
+  for (const lock of locks) lock.throwIfLost();
   const losses = locks.map(({ signal }) => fromEvent(signal, 'abort').pipe(tap(() => signal.throwIfAborted())));
   const forwardValue = (value: unknown): void => {
     // After a blocked event loop the `abort` event may be late, while `aborted` is true at once.
     if (locks.every(({ signal }) => !signal.aborted)) forward(value);
   };
   const values = source.pipe(takeUntil(merge(fromEvent(unsubscribeSignal, 'abort'), ...losses)), tap(forwardValue));
-  return lastValueFrom(values.pipe(ignoreElements()), { defaultValue: undefined });
+  await lastValueFrom(values.pipe(ignoreElements()), { defaultValue: undefined });
 }
