@@ -7,7 +7,8 @@ import { LockSpans, type LockSpansOptions } from './lock-spans.js';
 
 export interface LockTracingModuleOptions extends Pick<LockSpansOptions, 'tracerProvider'> {
   /**
-   * Returns the template of a key that comes from no `@Locked`, given the key without its namespace.
+   * Returns the template, such as `sale:*`, that names the spans of a key without a template of `@Locked`. The key has
+   * no namespace.
    * @default the first word, and `*` for the rest
    */
   readonly templateOf?: (key: string) => string;

@@ -16,7 +16,7 @@ export async function assertSameServerList(
   { prefix, serverListText }: ServerListOptions,
 ): Promise<void> {
   const name = serverListName(prefix);
-  // A full server refuses to add an item even when the item is there.
+  // The item is read first, because a full server refuses to add an item even when the item is there.
   const item = (await dialect.getItem(name)) ?? (await dialect.addItem(name, serverListText, 0)).item;
   if (item === null || item.value === serverListText) return;
   throw new LockConfigurationError(

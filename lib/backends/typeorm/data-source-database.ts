@@ -15,7 +15,7 @@ import { createSingleConnectionOptions } from './own-options.js';
 import { hideLockStatements, SILENT_LOGGER } from './silent-logger.js';
 
 /**
- * @param source the application's data source, whose subscribers are told what holders of row locks write
+ * @param source the application's data source. Its subscribers are told of the writes in transactions of row locks
  * @throws LockConfigurationError for options that can never work
  */
 export function createDataSourceDatabase(options: DataSourceOptions, source?: DataSource): SqlDatabase {
@@ -65,7 +65,7 @@ class LockConnection implements DriverConnection {
   readonly query: Query = (sql, parameters) => createQuery(this.#runner ?? this.#dataSource)(sql, parameters);
 
   /**
-   * Waits for the connection first. A runner that is released earlier keeps the connection, and the pool never ends.
+   * Waits until the runner has its connection. A runner that is released while it connects never gives it back.
    */
   async end(): Promise<void> {
     this.#hasEnded = true;

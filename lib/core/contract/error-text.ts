@@ -1,4 +1,4 @@
-/** Returns the message of an error. A failed connection to `localhost` has an empty one, and an error per address. */
+/** Returns the message of an error. An AggregateError without a message has the messages of its errors. */
 export function errorText(error: unknown): string {
   const { message, errors }: { message?: unknown; errors?: unknown } = Object(error);
   if (message === '' && Array.isArray(errors)) return errors.map(errorText).join('; ');

@@ -11,7 +11,7 @@ export interface TracedHold {
   readonly key: string;
   readonly backend: string;
   readonly fencingToken: bigint;
-  /** Number of callers that had the lease before, by hand-offs and transfers. */
+  /** Number of callers that had the lease before: it was handed to the next caller, or transferred to a process. */
   readonly handOffCount: number;
 }
 
@@ -25,7 +25,7 @@ export interface CallTrace {
 
 /**
  * Tracer that is called in the async context of each caller, for spans. Observers are called outside of that context.
- * Candidates of `lead` have no caller, and are not traced.
+ * Acquisitions by `LockService.lead` have no caller, and are not traced.
  */
 export interface LockTracer {
   /** Called in the context of the caller. */

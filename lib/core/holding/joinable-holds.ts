@@ -44,8 +44,8 @@ export class JoinableHolds {
 }
 
 /**
- * Returns whether a caller with `options` may join `hold`. The hold keeps the options of its first caller, and so both
- * callers must want the same request. Neither caller's options may end the hold early, or keep the key closed.
+ * Returns whether a caller with `options` may join `hold`, which keeps the options of its first caller. Both must ask
+ * for the same lease. For both, only the release may end the hold, and must free the key at once.
  */
 function canJoin(hold: Hold, options: ResolvedOptions): boolean {
   const endsOnlyByRelease = ({ watchdog, maxHoldMs, minHoldMs }: ResolvedOptions): boolean =>

@@ -163,6 +163,7 @@ export class Turns<Handover> {
     for (const waiter of this.#turnsBySlot.get(slot)?.waiters ?? []) waiter.reject(reason);
   }
 
+  /** Creates the object of a slot that had one turn and no waiter: `tryTakeTurn` saves it. */
   #getOrCreateTurns(slot: string): SlotTurns<Handover> {
     if (!this.#turnsBySlot.has(slot)) throw new Error('somebody has a turn, or has asked for one');
     const turns = this.#turnsBySlot.get(slot) ?? new SlotTurns();

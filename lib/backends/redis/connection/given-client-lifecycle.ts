@@ -76,8 +76,8 @@ export class GivenClientLifecycle implements ClientLifecycle {
   }
 
   /**
-   * Sends a PING once per time-out until the server answers. Late replies to earlier commands may pass unseen, because
-   * the client's `commandTimeout` may have ended these commands.
+   * Sends a PING once per time-out until the server answers. The late replies to earlier commands are no reliable sign,
+   * because the client's `commandTimeout` may have ended these commands.
    */
   async #awaitSignOfLife(): Promise<void> {
     if (this.#isAwaitingSignOfLife) return;

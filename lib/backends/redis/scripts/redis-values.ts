@@ -22,7 +22,9 @@ export function shareKeysOf(leaseKey: string): readonly [string, string] {
   return [leaseKey, `${leaseKey}:s`];
 }
 
-/** Escapes braces, because a `}` would end the hash tag early: the key `a}:q` would collide with the queue of `a`. */
+/**
+ * Escapes braces. A key that begins with `}` would have an empty hash tag, so that its Redis keys were in different slots.
+ */
 function escapeKey(key: string): string {
   return /[%{}]/u.test(key) ? key.replace(/[%{}]/gu, encodeURIComponent) : key;
 }
@@ -39,7 +41,7 @@ export function textOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Splits `text` at its first bars into `count` fields. The last field may have bars. Returns `[]` for fewer fields. */
+/** Splits `text` at `|` into `count` fields. The last field may contain further bars. Returns `[]` for fewer fields. */
 export function splitFields(text: string, count: number): string[] {
   const parts = text.split('|');
   return parts.length < count ? [] : [...parts.slice(0, count - 1), parts.slice(count - 1).join('|')];
@@ -55,7 +57,7 @@ export function asList(reply: unknown): readonly unknown[] {
   return reply;
 }
 
-/** Converts the reply of TIME. Until the year 2112, the result is below 2^52, where fencing tokens end. */
+/** Converts the reply of TIME. The result is below 2^52, the largest fencing token, until the year 2112. */
 export function toMicroseconds(time: unknown): bigint {
   const [seconds, micros] = asList(time);
   return BigInt(String(seconds)) * 1_000_000n + BigInt(String(micros));

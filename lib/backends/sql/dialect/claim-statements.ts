@@ -1,8 +1,8 @@
 import type { Query } from '../connections/query.js';
 
 /**
- * Owner of a row whose `metadata` holds the claims of several owners. No caller has this id, so the lease statements
- * find the row held by somebody else.
+ * Owner of a row whose `metadata` holds the claims of several owners. No caller has this id, so that the lease
+ * statements treat the row as held.
  */
 export const CLAIMS_OWNER = '|';
 

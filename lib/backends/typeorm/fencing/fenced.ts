@@ -12,7 +12,7 @@ import { getTableContext } from '../databases.js';
 import { takeWriteLock } from '../sqlite-transaction.js';
 
 export interface FencedOptions {
-  /** `schema.name` is in another schema than that of the data source. @default 'distributed_lock_fence' */
+  /** Name, or `schema.name` for a table outside the data source's schema. @default 'distributed_lock_fence' */
   tableName?: string;
 }
 
@@ -28,18 +28,18 @@ const MAX_RETRY_PAUSE_MS = 20;
  * fence. Others can raise the fence only after the transaction has ended. Holders who share a key never refuse each
  * other.
  *
- * Take the lock first, and let this function begin the transaction. A transaction that has read before its lock was
- * acquired misses what the former holder committed. PostgreSQL refuses the fence then (40001). On MySQL and MariaDB,
- * whose reads go on in the past, the process is warned once (`LOCK_AFTER_SNAPSHOT`).
+ * Take the lock first, and let this function begin the transaction. A transaction with a snapshot from before the lock
+ * does not see what the former holder committed. PostgreSQL then refuses to raise the fence (40001). MySQL and MariaDB
+ * go on reading the old snapshot, and the process is warned once (`LOCK_AFTER_SNAPSHOT`).
  *
  * Joins the transaction of `manager`, or the one in which this call tree has raised the same fence. Without one it
  * opens a transaction, and tries again for a while when the database is too busy. On SQLite, where TypeORM has one
  * connection for everybody, the transactions opened here take turns. The migration `CreateDistributedLock1760000000000`
  * creates the fence table.
  * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
- * @throws StaleFenceError a newer token was seen: `work` did not run; what `work` throws. The transaction is then
- *   rolled back, by this function if it opened the transaction. LockConfigurationError for a resource that is no
- *   valid key, and for a value that is no lock
+ * @throws StaleFenceError before `work` runs, if the fence has a newer token; any error of `work`. After both, the
+ *   transaction must be rolled back, which this function does if it opened the transaction. LockConfigurationError for
+ *   a resource that is no valid key, and for a value that is no lock
  */
 export async function fenced<T>(
   manager: EntityManager,

@@ -2,16 +2,16 @@ import type { EntityManager, EntityTarget, ObjectLiteral, UpdateQueryBuilder } f
 import { LockConfigurationError, OptimisticConflictError } from '../../../core/index.js';
 import { isChangedRowError } from './conflict.js';
 
-/** TypeORM 0.3.20 does not export a name for these values of `update`. */
+/** Values for the columns of a row. TypeORM 0.3.20 does not export this type. */
 type Changes<Row extends ObjectLiteral> = Parameters<UpdateQueryBuilder<Row>['set']>[0];
 
 /**
  * Runs `UPDATE … SET …, version = version + 1 WHERE id = … AND version = …`. The id and the version are those that
  * `row` was read with. TypeORM's `save()` counts the version up, too, but does not compare it. `row` itself stays as it
  * is: read it again before a second update.
- * @throws OptimisticConflictError the row is gone or has another version: inside `optimistic()` the work then runs
- *   again. With a `cause`, the database reported the conflict, and has ended or rolled back the transaction: begin a
- *   new one. LockConfigurationError the entity has no `@VersionColumn()`, or `row` was read without its id or version
+ * @throws OptimisticConflictError when the row is gone or has another version. Inside `optimistic()` the work then runs
+ *   again. An error with a `cause` comes from the database, and its transaction cannot go on.
+ *   LockConfigurationError when the entity has no `@VersionColumn()`, or `row` was read without its id or version
  */
 export async function updateVersioned<Row extends ObjectLiteral>(
   manager: EntityManager,
