@@ -1,4 +1,4 @@
-import { errorText } from '../core/index.js';
+import { withFallback } from '../core/index.js';
 import { getFirstWordName } from '../nest/locked/key-template-names.js';
 
 /** Maximum number of labels for other than known templates. Each label is a series in Prometheus. */
@@ -7,12 +7,14 @@ const OTHERS_LABEL = '(others)';
 
 export class TemplateLabels {
   readonly #labelledTemplates = new Set<string>();
-  #hasWarned = false;
+  readonly #findTemplate: (key: string) => string | undefined;
 
   constructor(
-    private readonly templateOf: (key: string) => string = getFirstWordName,
+    templateOf: (key: string) => string = getFirstWordName,
     private readonly knownTemplates: ReadonlySet<string> = new Set(),
-  ) {}
+  ) {
+    this.#findTemplate = withFallback('templateOf of locks threw', templateOf, () => undefined);
+  }
 
   /**
    * Returns the label for the template of a key. Returns `(others)` when `templateOf` throws, so that metrics and spans
@@ -25,15 +27,5 @@ export class TemplateLabels {
     if (this.#labelledTemplates.size >= MAX_TEMPLATES) return OTHERS_LABEL;
     this.#labelledTemplates.add(template);
     return template;
-  }
-
-  #findTemplate(key: string): string | undefined {
-    try {
-      return this.templateOf(key);
-    } catch (error) {
-      if (!this.#hasWarned) process.emitWarning(`templateOf of locks threw: ${errorText(error)}`);
-      this.#hasWarned = true;
-      return undefined;
-    }
   }
 }

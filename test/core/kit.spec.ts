@@ -147,6 +147,7 @@ describe('the kit for writers of stores', () => {
     [{ message: 'of another realm' }, 'of another realm'],
     ['a text', 'a text'],
     [undefined, 'undefined'],
+    [Object.create(null), 'an object that has no text'],
   ])('has the text of %p', (error, text) => {
     expect(errorText(error)).toBe(text);
   });

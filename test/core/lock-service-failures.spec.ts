@@ -105,6 +105,21 @@ describe('LockService', () => {
       await (await first).release();
     });
 
+    it('is still told while the next poll has no answer', async () => {
+      const store = new LossyStore(new MemoryLeaseStore(clock));
+      await using broken = new LockService(() => new LockBackend(store), { clock });
+      store.carry = () => Promise.reject(new Error('connection refused'));
+      const patient = broken.acquire('k', { waitMs: 60_000 });
+      await clock.advance(0);
+      let answer: () => void = () => undefined;
+      const silence = new Promise<void>((resolve) => (answer = resolve));
+      store.carry = (call) => silence.then(call);
+      await clock.advance(1_000);
+      await expect(broken.tryAcquire('k')).rejects.toThrow('connection refused');
+      answer();
+      await (await patient).release();
+    });
+
     it('of a caller with little time sends nobody else away', async () => {
       const store = new LossyStore(new MemoryLeaseStore(clock));
       await using other = new LockService(() => new LockBackend(store), { clock });

@@ -263,6 +263,9 @@ describe('health by outcomes', () => {
     store.tryAcquire = (key, ...rest) =>
       key === 'unsent' ? Promise.resolve({ acquired: false, retryAfterMs: null, obstacle }) : tryAcquire(key, ...rest);
     await ask('unsent');
+    const waiting = locks.acquire('unsent', { waitMs: 4_000 }).catch((error: unknown) => error);
+    await clock.advance(5_000);
+    await expect(waiting).resolves.toMatchObject({ code: 'LOCK_BACKEND', cause: obstacle });
     expect(told).toEqual(['down: MISCONF']);
   });
 

@@ -10,7 +10,9 @@ import {
 } from 'nestjs-distributed-lock';
 import { LockBackend } from 'nestjs-distributed-lock/core';
 import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
-import { firstValueFrom, lastValueFrom, merge, Observable, of, Subject, tap, toArray } from 'rxjs';
+import { EMPTY, firstValueFrom, lastValueFrom, merge, Observable, of, Subject, tap, toArray } from 'rxjs';
+import { createLockedStream } from '../../lib/nest/locked/locked-stream.js';
+import { aborted } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
 import { atLeastMs } from '../support/machine.js';
 import { context, listening, inMemory, providing } from './apps.js';
@@ -174,6 +176,23 @@ describe('@Locked on a method that returns an Observable', () => {
     expect(await firstValueFrom(merge(sale.ticks('1'), sale.ticks('2')))).toMatch(/held true$/u);
     for (const key of ['ticks_1', 'ticks_2']) await eventually(() => isFree(service, key));
     expect(source.observed).toBe(false);
+  });
+
+  it('never begins under a lock that is lost already', async () => {
+    const store = new MemoryLeaseStore();
+    await using service = new LockService(store);
+    const lock = await service.acquire('ticks_1');
+    const told = aborted(lock.signal);
+    store.revoke('ticks_1');
+    await told;
+    const stream = createLockedStream(
+      async (work) => {
+        await work([lock]);
+        return EMPTY;
+      },
+      () => of('never'),
+    );
+    await expect(lastValueFrom(stream)).rejects.toMatchObject({ code: 'LOCK_LOST', reason: 'revoked' });
   });
 
   it('ends a source whose first value, given at once, was enough', async () => {

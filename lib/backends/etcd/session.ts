@@ -70,7 +70,7 @@ export class EtcdSession {
 
   /** Whether the lease is gone, or was not confirmed for so long that it is no longer trusted. */
   get isOver(): boolean {
-    return this.endSignal.aborted || this.clock.now() >= getEndOfTrust(this.heartbeatSentAt, this.ttlMs);
+    return this.#isStopped || this.clock.now() >= getEndOfTrust(this.heartbeatSentAt, this.ttlMs);
   }
 
   /**
@@ -153,7 +153,7 @@ export class EtcdSession {
   }
 
   #scheduleHeartbeat(delayMs: number): void {
-    if (this.#isStopped) return;
+    if (this.endSignal.aborted) return;
     this.#heartbeatTimer?.cancel();
     this.#heartbeatTimer = this.clock.schedule(delayMs, () => void this.#sendHeartbeat(), { background: true });
   }
@@ -168,7 +168,7 @@ export class EtcdSession {
     try {
       const reading = await this.#readFromQuorum(keyChecks);
       await this.#keepAlive(reading.term);
-      if (!this.#isStopped) this.heartbeatSentAt = sentAt;
+      this.heartbeatSentAt = sentAt;
       this.#scheduleHeartbeat(sentAt + this.ttlMs / 3 - this.clock.now());
       for (const { name, createRevision, resolve } of keyChecks)
         resolve(!this.endSignal.aborted && reading.createRevisions.get(name) === createRevision);

@@ -21,7 +21,7 @@ import { hideLockStatements, SILENT_LOGGER } from './silent-logger.js';
 export function createDataSourceDatabase(options: DataSourceOptions, source?: DataSource): SqlDatabase {
   const tableContext = getTableContext(options);
   // Throws at once for options that can never work.
-  createSingleConnectionOptions(options, new Sockets(() => undefined));
+  createSingleConnectionOptions(options, new Sockets());
   return {
     ...tableContext,
     name: `typeorm:${options.type}`,

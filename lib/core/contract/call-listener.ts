@@ -10,7 +10,7 @@ export function callListener<Result>(occurrence: string, call: () => Result): Re
   try {
     const result = call();
     // TypeScript also accepts an async function where the type returns nothing, and its promise may reject.
-    if (typeof result === 'object' && result !== null) Promise.resolve(result).catch(warn);
+    if (typeof result === 'object' && result !== null && 'then' in result) Promise.resolve(result).catch(warn);
     return result;
   } catch (error) {
     warn(error);

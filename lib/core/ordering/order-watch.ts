@@ -1,9 +1,9 @@
-import { errorText } from '../contract/error-text.js';
 import { LockDeadlockError } from '../contract/errors.js';
 import { replaceNumbers } from '../contract/key.js';
 import type { Observers } from '../events/observers.js';
 import { currentHolds } from '../holding/call-tree.js';
 import type { Holds } from '../holding/holds.js';
+import { withFallback } from '../kit/with-fallback.js';
 import { ClassOrders } from './class-orders.js';
 import { TreeWaits } from './tree-waits.js';
 
@@ -11,15 +11,17 @@ import { TreeWaits } from './tree-waits.js';
 export class OrderWatch {
   readonly #waits = new TreeWaits();
   readonly #orders = new ClassOrders(() => this.#warnOfManyClasses());
+  readonly #classOf: (key: string) => string;
   #hasWarned = false;
-  #hasWarnedOfError = false;
 
   /** @param keyPrefix namespace of the keys, which is removed before `classOf` is called */
   constructor(
-    private readonly classOf: true | ((key: string) => string),
+    classOf: true | ((key: string) => string),
     private readonly keyPrefix: string,
     private readonly observers: Observers,
-  ) {}
+  ) {
+    this.#classOf = classOf === true ? replaceNumbers : withFallback('orderWarnings threw', classOf, replaceNumbers);
+  }
 
   /**
    * Returns a function to call at the end of the wait, or `undefined` for a caller that holds no key.
@@ -39,24 +41,11 @@ export class OrderWatch {
     const order = {
       held,
       wanted,
-      heldClass: this.#findClass(held),
-      wantedClass: this.#findClass(wanted),
+      heldClass: this.#classOf(held.slice(this.keyPrefix.length)),
+      wantedClass: this.#classOf(wanted.slice(this.keyPrefix.length)),
     };
     const orders = this.#orders.addAndFindCircle(order, getCallerStack);
     if (orders) this.observers.notify('orderSuspect', () => ({ key: wanted, orders }));
-  }
-
-  /** Returns the class with its numbers replaced when the application's function throws. Warns of the first error. */
-  #findClass(fullKey: string): string {
-    const key = fullKey.slice(this.keyPrefix.length);
-    if (this.classOf === true) return replaceNumbers(key);
-    try {
-      return this.classOf(key);
-    } catch (error) {
-      if (!this.#hasWarnedOfError) process.emitWarning(`orderWarnings threw: ${errorText(error)}`);
-      this.#hasWarnedOfError = true;
-      return replaceNumbers(key);
-    }
   }
 
   #warnOfManyClasses(): void {

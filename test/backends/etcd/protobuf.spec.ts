@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { encodeFrame, FrameReader } from '../../../lib/backends/etcd/transport/grpc-frames.js';
+import { encodeFrame, GrpcMessageReader } from '../../../lib/backends/etcd/transport/grpc-frames.js';
 import { encode, Message } from '../../../lib/backends/etcd/transport/protobuf.js';
 
 describe('the wire format of etcd', () => {
@@ -63,7 +63,7 @@ describe('the frames of gRPC', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array()), fc.integer({ min: 1, max: 9 }), (messages, size) => {
         const bytes = Buffer.concat(messages.map((message) => encodeFrame(Buffer.from(message))));
-        const frames = new FrameReader();
+        const frames = new GrpcMessageReader();
         const taken: Buffer[] = [];
         for (let at = 0; at < bytes.length; at += size) taken.push(...frames.read(bytes.subarray(at, at + size)));
         expect(taken.map((message) => [...message])).toEqual(messages.map((message) => [...message]));
@@ -75,13 +75,13 @@ describe('the frames of gRPC', () => {
     const [longest, tooLong] = [Buffer.alloc(5), Buffer.alloc(5)];
     longest.writeUInt32BE(4 * 1024 * 1024, 1);
     tooLong.writeUInt32BE(4 * 1024 * 1024 + 1, 1);
-    expect(new FrameReader().read(longest)).toEqual([]);
-    expect(() => new FrameReader().read(tooLong)).toThrow('announced a message of 4194305 bytes');
+    expect(new GrpcMessageReader().read(longest)).toEqual([]);
+    expect(() => new GrpcMessageReader().read(tooLong)).toThrow('announced a message of 4194305 bytes');
   });
 
   it('that arrive in very many pieces cost no more than their bytes', () => {
     const bytes = encodeFrame(Buffer.alloc(4 * 1024 * 1024));
-    const frames = new FrameReader();
+    const frames = new GrpcMessageReader();
     const before = process.cpuUsage();
     let taken: Buffer[] = [];
     for (let at = 0; at < bytes.length; at += 512) taken = frames.read(bytes.subarray(at, at + 512));

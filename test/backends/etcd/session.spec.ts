@@ -78,6 +78,32 @@ wantedOf(['etcd']).forEach(() =>
       }
     });
 
+    it('a heartbeat on its way does not revive a session that was stopped: its lease ends', async () => {
+      const client = new EtcdClient(resolveEtcdOptions({ endpoints: [world.proxiedUrl] }));
+      try {
+        const before = new Set(await world.operator.leases());
+        const session = await EtcdSession.open(client, new EtcdLockNames('lock'), wholeSecondsOf(2_000));
+        expect(before.has(session.lease)).toBe(false);
+        world.proxy.pause('down');
+        const sent = new Promise<void>((resolve) => {
+          const stopListening = world.proxy.onRequest(() => {
+            stopListening();
+            resolve();
+          });
+        });
+        const confirmed = session.confirmKey('lock/of/nobody', 1n);
+        await sent;
+        session.stop();
+        world.proxy.resume();
+        await expect(confirmed).resolves.toBe(false);
+        await eventually(async () => expect(await world.operator.leases()).not.toContain(session.lease), {
+          withinMs: 10_000,
+        });
+      } finally {
+        client.close();
+      }
+    });
+
     it('E7: the token is the revision at which the key was created, counted from when the data began', async () => {
       const lock = await world.service().acquire('k');
       const [place] = await world.places('k');

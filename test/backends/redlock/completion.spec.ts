@@ -12,7 +12,7 @@ import { RedlockWorld } from './redlock-world.js';
 
 const KEYS = 200;
 const TTL_MS = 6_000;
-/** So long the node refuses what the others take. */
+/** Time for which the node refuses requests that the others take. */
 const LONG_SKEW_MS = 60_000;
 const LONG_TTL_MS = 60_000;
 /** No node takes longer here, unless it is to be silent. */

@@ -1,8 +1,10 @@
+import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { mysql, type MysqlOptions } from 'nestjs-distributed-lock/mysql';
 import { postgres, type PostgresOptions } from 'nestjs-distributed-lock/postgres';
 import { Addresses } from '../../../lib/backends/sql/connections/addresses.js';
+import { Sockets } from '../../../lib/backends/sql/connections/sockets.js';
 import { freePort } from '../../servers/free-port.js';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
@@ -120,6 +122,23 @@ it('each opening tries each address, whatever another opening has found meanwhil
   });
   endSilence();
   await expect(patient).resolves.toBe('good');
+});
+
+it('the end of a connection is the close of its newest socket, and not of one that failed before', async () => {
+  const sockets = new Sockets();
+  const [failed, newest] = [sockets.create(), sockets.create()];
+  let ends = 0;
+  sockets.reportEnd(() => (ends += 1));
+  await once(failed.destroy(), 'close');
+  expect(ends).toBe(0);
+  await once(newest.destroy(), 'close');
+  expect(ends).toBe(1);
+});
+
+it('a socket that a driver creates for the next address of an ended connection is destroyed', () => {
+  const sockets = new Sockets();
+  sockets.destroy();
+  expect(sockets.create().destroyed).toBe(true);
 });
 
 async function expectLockAtOnce(service: LockService): Promise<void> {

@@ -92,6 +92,18 @@ for (const name of wantedOf(['zookeeper'])) {
     }
   });
 
+  it('a frame of a negative length is read without an end: here it ends the connection', async () => {
+    const stranger = await Listener.start((socket) => socket.write(Buffer.from('fffffffb', 'hex')));
+    const service = world.service({ connectString: `127.0.0.1:${stranger.port}` });
+    try {
+      await expect(service.tryAcquire(world.key())).rejects.toMatchObject({ code: 'LOCK_BACKEND' });
+      await eventually(() => expect(service.health.detail).toContain('a frame of -5 bytes'));
+    } finally {
+      await service.close();
+      await stranger.close();
+    }
+  });
+
   it('an error code that it does not know ends the process: here it is an error, and the connection goes on', async () => {
     const enforcing = await ZookeeperWorld.start({}, { jvm: ['-Dzookeeper.enforceQuota=true'] });
     try {

@@ -6,7 +6,7 @@ import {
   type IncomingHttpStatusHeader,
 } from 'node:http2';
 import { toConnectionError, EtcdError } from '../error.js';
-import { FrameReader } from './grpc-frames.js';
+import { GrpcMessageReader } from './grpc-frames.js';
 import { Message } from './protobuf.js';
 
 export type Metadata = Readonly<Record<string, string>>;
@@ -54,7 +54,7 @@ export function openStream(
     te: 'trailers',
     ...headers,
   });
-  const frameReader = new FrameReader();
+  const messageReader = new GrpcMessageReader();
   let failure: Error | undefined;
   let statusHeaders: IncomingHttpHeaders = {};
   const fail = (error: Error): void => {
@@ -73,7 +73,7 @@ export function openStream(
     listener.onActivity();
     if (failure) return;
     try {
-      for (const message of frameReader.read(chunk)) listener.onMessage(new Message(message));
+      for (const message of messageReader.read(chunk)) listener.onMessage(new Message(message));
     } catch (error) {
       fail(toConnectionError(error));
     }

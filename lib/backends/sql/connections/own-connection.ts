@@ -34,7 +34,7 @@ export interface ConnectionSettings {
  * lock, and waiting callers could use up the application's pool.
  */
 export class OwnConnection {
-  readonly #sockets = new Sockets(() => this.#onSocketClosed());
+  readonly #sockets = new Sockets();
   readonly #connection: DriverConnection;
   #isOpen = false;
   client: unknown;
@@ -131,6 +131,7 @@ export class OwnConnection {
     if (client instanceof EventEmitter) client.on('error', () => undefined);
     this.client = client;
     this.#isOpen = true;
+    this.#sockets.reportEnd(() => this.#onSocketClosed());
   }
 
   #send(sql: string, parameters: readonly unknown[]): Promise<Rows> | Rows {
@@ -145,9 +146,8 @@ export class OwnConnection {
     return settleByDeadline(Deadline.after(requestTimeoutMs), 'the database gave no answer', answer);
   }
 
-  /** Leaves it to the driver to report a failed address: it may connect to another one. */
   #onSocketClosed(): void {
-    if (!this.#isOpen || this.#hasEnded) return;
+    if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.#connection.end().catch(() => undefined);
     this.onLost();

@@ -27,9 +27,15 @@ export class Sockets {
   readonly #openSockets = new Set<Duplex>();
   #newestSocket: Duplex | undefined;
   #isDestroyed = false;
+  #onEnd: () => void = () => undefined;
 
-  /** @param onClose called when the newest socket closes, also after `destroy` */
-  constructor(private readonly onClose: () => void) {}
+  /**
+   * Has `onEnd` called when the newest socket closes, also after `destroy`. To be called when the driver has connected:
+   * until then it reports each failed address itself, and may connect to another one.
+   */
+  reportEnd(onEnd: () => void): void {
+    this.#onEnd = onEnd;
+  }
 
   /** Returns a new socket, which the driver connects itself. */
   create(): Socket {
@@ -77,7 +83,7 @@ export class Sockets {
     if (socket instanceof Socket) socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
     return socket.once('close', () => {
       this.#openSockets.delete(socket);
-      if (socket === this.#newestSocket) this.onClose();
+      if (socket === this.#newestSocket) this.#onEnd();
     });
   }
 }

@@ -30,8 +30,7 @@ export class RowConnection {
    */
   statementGate: Promise<void> | undefined;
   onStatementFailure: ((error: unknown) => void) | undefined;
-  readonly #sockets = new Sockets(() => this.#onSocketClosed());
-  #isConnected = false;
+  readonly #sockets = new Sockets();
 
   private constructor({ createTransactionConnection }: RowConnectionSettings) {
     this.#connection = createTransactionConnection(this.#sockets);
@@ -114,14 +113,9 @@ export class RowConnection {
     return answer;
   }
 
-  /** Leaves it to the driver to report a failed address: it may connect to another one. */
-  #onSocketClosed(): void {
-    if (this.#isConnected) this.#endController.abort();
-  }
-
   async #connect(connectTimeoutMs: number): Promise<void> {
     await this.#connection.connect(connectTimeoutMs);
-    this.#isConnected = true;
+    this.#sockets.reportEnd(() => this.#endController.abort());
     this.#sockets.assertSocketIsWatched('row');
   }
 }

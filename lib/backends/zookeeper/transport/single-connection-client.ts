@@ -1,7 +1,6 @@
-import { errorText } from '../../../core/index.js';
+import { errorText, FrameReader } from '../../../core/index.js';
 import type { ServerAddress } from '../connect-string.js';
 import { SessionExpiredError, SessionRefusedError } from '../error.js';
-import { FrameSplitter } from './frame-splitter.js';
 import type { Client, ZooKeeperLibrary } from './wire.js';
 
 export interface SessionIdentity {
@@ -35,6 +34,8 @@ const STATE_CONNECTED = 2;
 const STATE_EXPIRED = -3;
 const STATE_AUTHENTICATION_FAILED = -4;
 const NODE_DELETED = 2;
+/** Each frame begins with the length of the rest. */
+const LENGTH_BYTES = 4;
 
 /**
  * Creates a client of the library that makes one connection only, and throws nothing where no caller can catch it.
@@ -76,14 +77,11 @@ function replaceSocketHandlers({ connectionManager: manager }: Client, listener:
     onError(error);
   };
   const readFrame = manager.onSocketData.bind(manager);
-  const frameSplitter = new FrameSplitter();
+  const frameReader = new FrameReader(LENGTH_BYTES, readFrameLength);
   // The library calls itself for each further frame of a chunk. Some 3,000 short answers would exhaust the stack.
   manager.onSocketData = (chunk) => {
     try {
-      for (const frame of frameSplitter.split(chunk)) {
-        if (manager.socket.destroyed) return;
-        readFrameOrReportCode(frame);
-      }
+      for (const frame of frameReader.read(chunk)) readFrameOrReportCode(frame);
     } catch (error) {
       listener.onEnd(new Error(`the server sent what is no answer: ${errorText(error)}`));
     }
@@ -97,4 +95,10 @@ function replaceSocketHandlers({ connectionManager: manager }: Client, listener:
       listener.onUnknownError(Number(code));
     }
   };
+}
+
+function readFrameLength(bytes: Buffer): number {
+  const length = bytes.readInt32BE();
+  if (length < 0) throw new Error(`a frame of ${length} bytes`);
+  return LENGTH_BYTES + length;
 }
