@@ -43,5 +43,6 @@ export default {
   workerIdleMemoryLimit: 0,
   // The next process may still be starting when all is over; on a busy machine it ends late.
   workerGracefulExitTimeout: 10_000,
-  testTimeout: 60_000,
+  // For tests that hang. On a machine that is slow, what a test waits for lasts up to twelve times as long.
+  testTimeout: 300_000,
 };

@@ -9,5 +9,5 @@ export const COMMON = ['callers', 'jobs', 'outcomes', 'processes', 'history', 'l
 export const REDIS_WIRE: Wire = { acquire: 'EVALSHA', release: 'EVALSHA' };
 export const ONE_ROUND_TRIP = { acquire: 1, release: 1, renew: 1, refused: 1 };
 export const QUEUE = { ...ONE_ROUND_TRIP, wait: 1, handOver: 2 };
-/** Fewer requests hand a key over where a question was on its way already. */
+/** A waiter whose poll was on its way when the key became free has it without another request. */
 export const POLLING = { ...ONE_ROUND_TRIP, wait: POLLS, handOver: [1, 3] } as const;

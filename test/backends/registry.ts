@@ -15,8 +15,8 @@ const SQL = [...COMMON, 'servers', 'costs', 'fence', 'hammer', 'idle', 'network'
 const ZOOKEEPER_WIRE: Wire = { acquire: '/locks/', release: '/locks/' };
 
 /** A transaction with a savepoint, and a waiter that sleeps on the server. */
-const ROW = { acquire: 6, renew: 1, refused: 5, wait: [3, 30], handOver: [2, 15] } as const;
-const SESSION = { acquire: 2, release: 1, renew: 1, refused: 1, wait: POLLS, handOver: [2, 4] } as const;
+const ROW = { acquire: 6, renew: 1, refused: 5, wait: [3, 30], handOver: [1, 15] } as const;
+const SESSION = { acquire: 2, release: 1, renew: 1, refused: 1, wait: POLLS, handOver: [1, 4] } as const;
 
 const rowWire = (quote: string): Wire => ({
   acquire: `update ${quote}distributed_lock${quote} set token`,
@@ -44,7 +44,7 @@ const POSTGRES_SESSION = {
 } as const;
 const MYSQL_LEASE = {
   faults: [...SQL, 'history-of-shares', 'idle-in-line'],
-  costs: { acquire: 1, release: 1, renew: 1, refused: 2, wait: [10, 122], handOver: [2, 4] },
+  costs: { acquire: 1, release: 1, renew: 1, refused: 2, wait: [10, 122], handOver: [1, 4] },
   wire: { acquire: 'last_insert_id(if', release: 'owner = null' },
   lockStore: true,
 } as const;
@@ -91,7 +91,7 @@ export const REGISTRY = {
     harness: () => redisHarness('getset'),
     faults: ['history-of-kills', 'servers', 'costs', 'order'],
     // A lease that is about to end is left to end.
-    costs: { acquire: 2, release: 2, reopen: 1, renew: 2, refused: 1, wait: POLLS, handOver: [3, 5] },
+    costs: { acquire: 2, release: 2, reopen: 1, renew: 2, refused: 1, wait: POLLS, handOver: [2, 5] },
   },
   'redis-sentinel': {
     harness: () => redisSentinelHarness('queue'),
@@ -109,7 +109,7 @@ export const REGISTRY = {
     harness: () => redlockHarness(),
     faults: [...COMMON, 'servers', 'costs', 'hammer'],
     // One to each of five nodes.
-    costs: { acquire: 5, release: 5, renew: 5, refused: 5, wait: [25, 305], handOver: [10, 15] },
+    costs: { acquire: 5, release: 5, renew: 5, refused: 5, wait: [25, 305], handOver: [5, 15] },
     lockStore: true,
   },
 

@@ -82,7 +82,7 @@ export function severalKeys({ harness, it, revoking }: Suite): void {
     expect(visits.violations).toEqual([]);
     expect(visits.paid).toBe(60);
     for (const key of visits.keys) await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
-  }, 60_000);
+  });
 
   if (!shares) {
     it('refuses to share one of several keys, before it takes any', async (contract) => {

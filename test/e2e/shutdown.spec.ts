@@ -80,7 +80,7 @@ describe('SIGTERM during a job of BullMQ and a request, with locks in Redis', ()
     } finally {
       child.kill('SIGKILL');
     }
-  }, 60_000);
+  });
 
   async function expectNoJobLost(): Promise<void> {
     const queue = new Queue('jobs', { connection: { host: '127.0.0.1', port: server.port } });

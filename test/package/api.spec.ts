@@ -11,5 +11,5 @@ describe('what the entry points export', () => {
       env: { ...process.env, NODE_OPTIONS: '' },
     });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  }, 120_000);
+  });
 });

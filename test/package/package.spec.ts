@@ -174,7 +174,7 @@ describe('the package', () => {
     });
     const expected = SUB_PATHS.map((path) => [path, path === '/typeorm' ? 'typeorm' : '']);
     expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected));
-  }, 120_000);
+  });
 
   it('has a command', () => {
     const home = application('command', nest12, 'module');

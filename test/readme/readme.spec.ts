@@ -62,7 +62,7 @@ describe('the examples in README.md and docs', () => {
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
     const { stdout } = spawnSync(process.execPath, [tsc, '-p', project], { cwd: root, encoding: 'utf8' });
     expect(stdout).toBe('');
-  }, 120_000);
+  });
 
   it.each(examples.filter(({ name }) => name in PRINTED))(
     'run: $name',
@@ -73,7 +73,7 @@ describe('the examples in README.md and docs', () => {
   it('run, and print nothing: all others, in one process', () => {
     const names = examples.map(({ name }) => name).filter((name) => !(name in PRINTED));
     expect(run(names)).toEqual({ stdout: '', stderr: '', status: 0 });
-  }, 120_000);
+  });
 
   /** One after the other, in a process that has to end by itself. */
   function run(names: readonly string[]): { stdout: string; stderr: string; status: number | null } {

@@ -109,7 +109,7 @@ wantedOf(['etcd']).forEach(() =>
         expect(served).toEqual(inLine);
         expect(served.every(({ token }, i) => i === 0 || token > (served[i - 1]?.token ?? 0n))).toBe(true);
       }
-    }, 120_000);
+    });
 
     const serve = async (backends: readonly LockBackend[], key: string, length: number) => {
       const holder = await win(world.backend(PATIENT), key);

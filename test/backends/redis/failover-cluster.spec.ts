@@ -17,7 +17,7 @@ for (const name of wantedOf(['redis-cluster', 'redis-cluster-node-redis'])) {
         connection: { backend: 'redis', mode: 'queue', ...place, ...kind },
         masterOf: (key) => cluster.masterOf(`lock:{${key}}`),
       };
-    }, 60_000);
+    });
     afterAll(() => cluster.stop());
 
     /** A key that such a server has. */

@@ -135,5 +135,5 @@ describe.each(['6', '5'])('a Sentinel client of node-redis that was given (versi
     expect(await set.master()).not.toBe(former);
     await eventually(() => expect(locks.health.status).toBe('up'), PATIENCE);
     await lock.release().catch(() => undefined);
-  }, 60_000);
+  });
 });

@@ -147,7 +147,7 @@ describe('under Sentinel', () => {
     } finally {
       former.thaw();
     }
-  }, 60_000);
+  });
 
   it('a switch of masters is heard once, though each Sentinel tells of it', async () => {
     const health = new ReportedHealth();
@@ -173,5 +173,5 @@ describe('under Sentinel', () => {
     await eventually(() => expect(told.size).toBe(set.sentinels.length), { withinMs: 20_000 });
     // Whatever the watches were told came on connections that are older, and had as much time.
     await throughout(200, () => expect(heard).toBe(1));
-  }, 60_000);
+  });
 });

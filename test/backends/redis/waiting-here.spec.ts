@@ -39,7 +39,7 @@ describe('what waits here until it can be sent', () => {
     // The request that was under way, and its clean-up.
     expect((await scriptsRun()) - before).toBeLessThanOrEqual(2 * WINDOW);
     await expect(locks.withLock('key', () => 'in')).resolves.toBe('in');
-  }, 60_000);
+  });
 
   it('goes in the order of the calls, but for what keeps or frees a lease', async () => {
     const connection = world.closing(new RedisConnection(createUrlSource(world.server.url), 1_000));

@@ -58,7 +58,7 @@ for (const name of wantedOf(DATABASES)) {
         if (!server) throw new Error('no server');
         await using bouncer = await PgBouncer.start(server, 2);
         await takeNumbers(Object.assign(new URL(database.url), { port: String(bouncer.port) }).href);
-      }, 120_000);
+      });
 
       it('is refused where the transaction would read what was there before the wait', async () => {
         for (const level of ['repeatable read', 'serializable']) {

@@ -52,6 +52,6 @@ for (const name of wantedOf([
       await Promise.all(callers);
       await Promise.all(services.map((service) => service.close()));
       expect({ overlaps, backwards }).toEqual({ overlaps: 0, backwards: 0 });
-    }, 300_000);
+    });
   });
 }
