@@ -57,13 +57,7 @@ export { type Holder, type HolderMetadata } from './contract/holder.js';
 export { type KeyHolder, type KeyState, type KeyWaiter, type LeaseState } from './contract/key-state.js';
 export { type PollingOptions } from './leasing/contender-context.js';
 export { LockBackend } from './leasing/lock-backend.js';
-export {
-  type BackendFactory,
-  type GivenBackend,
-  isGivenBackend,
-  openBackend,
-  startBackend,
-} from './leasing/open-backend.js';
+export { type BackendFactory, type GivenBackend, isGivenBackend, openBackend } from './leasing/open-backend.js';
 
 // For writers of stores: parts that most stores need.
 export { AbortListener } from './time/abort-listener.js';

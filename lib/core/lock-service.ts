@@ -12,7 +12,7 @@ import { withKeepAlive } from './kit/keep-alive.js';
 import type { LeaderWork, LeadOptions } from './leading/lead-options.js';
 import type { Leadership } from './leading/leadership.js';
 import { LockBackend } from './leasing/lock-backend.js';
-import { type GivenBackend, openBackend, startBackend } from './leasing/open-backend.js';
+import { type GivenBackend, openBackend } from './leasing/open-backend.js';
 import { evictHolders, listKeys, readKeyState } from './looking/readings.js';
 import { describeHolds } from './looking/snapshots.js';
 import {
@@ -200,7 +200,7 @@ export class LockService implements AsyncDisposable {
    */
   start(): Promise<void> {
     const onFailure = (error: unknown): void => void this.#parts.service.observers.notifyFailure('', 'start', error);
-    return withKeepAlive(() => runOutsideLocks(() => startBackend(this.backend, onFailure)));
+    return withKeepAlive(() => runOutsideLocks(() => this.backend.start(onFailure, this.#parts.service.clock)));
   }
 
   /** Rejects all waiters and all later acquisitions with `LockShutdownError`. Held locks stay held. Idempotent. */

@@ -13,7 +13,6 @@ import {
   runOutsideLocks,
   ownMetadata,
   refuseOption,
-  startBackend,
 } from '../core/index.js';
 import type { LockAcquireResult, LockStore } from './lock-store.js';
 
@@ -103,7 +102,7 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
    * @throws LockConfigurationError the backend can never work
    */
   onModuleInit(): Promise<void> {
-    return runOutsideLocks(() => startBackend(this.backend, () => undefined));
+    return runOutsideLocks(() => this.backend.start());
   }
 
   /** Closes the backend; Nest calls it after the package has released its locks. */

@@ -12,7 +12,6 @@ import {
 } from '../../core/index.js';
 import type { RedisCommand } from './connection/redis-client.js';
 import type { RedisServers } from './connection/redis-servers.js';
-import { toLoggableError } from './error.js';
 import { scanKeys } from './key-scan.js';
 import { explainStartError } from './missing-commands.js';
 import type { ResolvedRedisOptions } from './options.js';
@@ -61,9 +60,7 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
     try {
       await this.probeServer();
     } catch (cause) {
-      const error = await explainStartError(cause, this.servers, this.prefix, this.scriptCommands);
-      this.servers.health.report('down', toLoggableError(error).message);
-      throw error;
+      throw await explainStartError(cause, this.servers, this.prefix, this.scriptCommands);
     }
   }
 

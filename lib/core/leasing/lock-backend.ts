@@ -1,10 +1,10 @@
-import { LockBackendError, NotSentError } from '../contract/errors.js';
+import { isLockError, LockBackendError, NotSentError } from '../contract/errors.js';
 import type { HealthSource } from '../contract/health.js';
 import type { Guarantee, LeaseAttempt, LeaseStore } from '../contract/lease-store.js';
 import { AbortListener } from '../time/abort-listener.js';
 import { LinkedQueue } from '../time/linked-queue.js';
 import { assertTtl } from '../options/option-resolver.js';
-import type { Clock, Timer } from '../time/timers.js';
+import { type Clock, systemClock, type Timer } from '../time/timers.js';
 import { CleanUps } from './clean-ups.js';
 import { Contender, SILENCE_MS } from './contender.js';
 import { ContenderContext, type PollingOptions } from './contender-context.js';
@@ -61,6 +61,20 @@ export class LockBackend {
   /** Health of the server, as far as this process knows without a request. */
   get health(): HealthSource {
     return this.#observedHealth;
+  }
+
+  /**
+   * @internal Lets the store check its settings on the server. A server that cannot be used yet is reported in `health`
+   * and to `onFailure`. @throws LockConfigurationError
+   */
+  async start(onFailure: (error: unknown) => void = () => undefined, clock = systemClock): Promise<void> {
+    try {
+      await this.store.start?.();
+    } catch (error) {
+      if (isLockError(error, 'LOCK_CONFIGURATION')) throw error;
+      this.#observedHealth.noteFailedStart(error, clock);
+      onFailure(error);
+    }
   }
 
   /** @internal Awaits a reading that was sent to the store directly, and counts its outcome for `health`. */

@@ -5,18 +5,13 @@ import type { BackendHealth, HealthSource } from '../contract/health.js';
 import { HealthListeners } from '../contract/health-listeners.js';
 import { ownMetadata } from '../contract/holder.js';
 import type { LeaseStore } from '../contract/lease-store.js';
-import { errorText } from '../contract/error-text.js';
 import { type Clock, pause } from '../time/timers.js';
 import type { ReleaseInBackground, OwnedKey } from './owned-key.js';
+import { RecentOutcomes } from './recent-outcomes.js';
 
 const MIN_FAILURES_TO_PROBE = 3;
 /** Time that failures of one key must last before a probe, because the key may be the cause. */
 const MIN_FAILING_MS = 2_000;
-/** Number of outcomes after which a new count begins. Health considers the present count and the previous one. */
-const OUTCOMES_PER_COUNT = 50;
-const MIN_OUTCOMES_TO_MENTION_FAILURES = 20;
-const MAX_UNMENTIONED_FAILURE_SHARE = 0.1;
-const MAX_MENTION_AGE_MS = 60_000;
 const PROBE_KEY = 'nestjs-distributed-lock:probe';
 const PROBE_TTL_MS = 5_000;
 const FIRST_PAUSE_MS = 50;
@@ -42,12 +37,6 @@ interface FailureStreak {
   wasAnsweredElsewhere: boolean;
 }
 
-interface Failure {
-  readonly text: string;
-  readonly at: number;
-  readonly clock: Clock;
-}
-
 /**
  * Health of a backend, from the store's own health and from the outcomes of requests. After several failures a probe
  * takes and releases a key of its own. If that fails, too, `down` is reported until a probe or a caller's request
@@ -56,15 +45,11 @@ interface Failure {
 export class ObservedHealth implements HealthSource {
   readonly #listeners = new HealthListeners();
   readonly #closeController = new AbortController();
+  readonly #outcomes = new RecentOutcomes();
   #hasAnswered = false;
   #isDown = false;
   #isProbing = false;
   #streak: FailureStreak | undefined;
-  #lastFailure: Failure | undefined;
-  #outcomeCount = 0;
-  #failureCount = 0;
-  #previousFailureCount = 0;
-  #hasPreviousCount = false;
 
   constructor(
     private readonly store: LeaseStore,
@@ -88,7 +73,7 @@ export class ObservedHealth implements HealthSource {
   /** Notes that the server carried out a request, or refused the request because of a holder. */
   noteCarriedOut(request: StoreRequestKind): void {
     this.#hasAnswered = true;
-    this.#countOutcome(0);
+    this.#outcomes.countSuccess();
     if (this.#streak && mostDemandingOf(request, this.#streak.mostDemandingRequest) === request) this.#endStreak();
   }
 
@@ -96,26 +81,30 @@ export class ObservedHealth implements HealthSource {
   noteFailure(error: unknown, request: StoreRequestKind, { key, clock }: Pick<OwnedKey, 'key' | 'clock'>): void {
     if (isCallersOwnError(error)) return this.noteCarriedOut('read');
     if (this.#closeController.signal.aborted) return;
-    const at = clock.now();
-    this.#countOutcome(1);
-    this.#lastFailure = { text: errorText(error), at, clock };
-    const streak = (this.#streak ??= {
-      since: at,
-      firstKey: key,
-      mostDemandingRequest: request,
-      clock,
-      haveOtherKeysFailed: false,
-      failureCount: 0,
-      wasAnsweredElsewhere: false,
-    });
+    this.#outcomes.countFailure(error, clock);
+    const streak = (this.#streak ??= createStreak(request, key, clock));
     streak.failureCount += 1;
     streak.wasAnsweredElsewhere = failureKindOf(error) === 'elsewhere';
     streak.mostDemandingRequest = mostDemandingOf(request, streak.mostDemandingRequest);
     streak.haveOtherKeysFailed ||= key !== streak.firstKey;
-    const isServerSuspected = streak.haveOtherKeysFailed || at - streak.since >= MIN_FAILING_MS;
+    const isServerSuspected = streak.haveOtherKeysFailed || clock.now() - streak.since >= MIN_FAILING_MS;
     const isReportedDown = this.store.health?.current.status === 'down';
     if (streak.failureCount >= MIN_FAILURES_TO_PROBE && isServerSuspected && !isReportedDown && !this.#isProbing)
       void this.#probe(clock);
+  }
+
+  /** Notes that the store could not start. Reports `down` until the server carries out an acquisition. */
+  noteFailedStart(error: unknown, clock: Clock): void {
+    if (this.#closeController.signal.aborted) return;
+    this.#outcomes.countFailure(error, clock);
+    const streak = (this.#streak ??= createStreak('acquire', PROBE_KEY, clock));
+    streak.mostDemandingRequest = 'acquire';
+    streak.failureCount += MIN_FAILURES_TO_PROBE;
+    // A store that reports `down` itself also finds out when its server is back.
+    if (this.#isDown || this.store.health?.current.status === 'down') return;
+    this.#isDown = true;
+    this.#listeners.notify(this.current);
+    if (!this.#isProbing) void this.#probe(clock);
   }
 
   close(): void {
@@ -131,19 +120,10 @@ export class ObservedHealth implements HealthSource {
     const streak = this.#streak;
     const isStoreDown = this.store.health?.current.status === 'down';
     if (!streak || !isStoreDown) return;
-    const isFailureRecent = streak.clock.now() - (this.#lastFailure?.at ?? 0) < MIN_FAILING_MS;
+    const isFailureRecent = streak.clock.now() - (this.#outcomes.lastFailure?.at ?? 0) < MIN_FAILING_MS;
     if (!this.#isProbing && !(streak.wasAnsweredElsewhere && isFailureRecent)) return;
     this.#isDown = true;
     if (!this.#isProbing) void this.#probe(streak.clock);
-  }
-
-  #countOutcome(failures: 0 | 1): void {
-    this.#outcomeCount += 1;
-    this.#failureCount += failures;
-    if (this.#outcomeCount < OUTCOMES_PER_COUNT) return;
-    this.#previousFailureCount = this.#failureCount;
-    this.#hasPreviousCount = true;
-    this.#outcomeCount = this.#failureCount = 0;
   }
 
   #endStreak(): void {
@@ -156,21 +136,9 @@ export class ObservedHealth implements HealthSource {
   #addOwnFindings(storeHealth: BackendHealth): BackendHealth {
     if (storeHealth.status === 'down') return storeHealth;
     const status = this.#isDown ? 'down' : storeHealth.status;
-    const details = [this.#describeFailures(), storeHealth.detail].filter((detail) => detail !== undefined);
+    const failures = this.#isDown ? this.#outcomes.lastFailure?.text : this.#outcomes.describeFailures();
+    const details = [failures, storeHealth.detail].filter((detail) => detail !== undefined);
     return { ...storeHealth, status, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
-  }
-
-  #describeFailures(): string | undefined {
-    if (!this.#lastFailure) return undefined;
-    const { text, at, clock } = this.#lastFailure;
-    if (this.#isDown) return text;
-    const failureCount = this.#failureCount + this.#previousFailureCount;
-    const outcomeCount = this.#outcomeCount + (this.#hasPreviousCount ? OUTCOMES_PER_COUNT : 0);
-    const isMentioned =
-      outcomeCount >= MIN_OUTCOMES_TO_MENTION_FAILURES &&
-      failureCount > outcomeCount * MAX_UNMENTIONED_FAILURE_SHARE &&
-      clock.now() - at <= MAX_MENTION_AGE_MS;
-    return isMentioned ? `${failureCount} of the last ${outcomeCount} requests failed: ${text}` : undefined;
   }
 
   async #probe(clock: Clock): Promise<void> {
@@ -218,6 +186,18 @@ export class ObservedHealth implements HealthSource {
       return failureKindOf(error) === 'silent' ? 'silent' : 'refused';
     }
   }
+}
+
+function createStreak(request: StoreRequestKind, firstKey: string, clock: Clock): FailureStreak {
+  return {
+    since: clock.now(),
+    firstKey,
+    clock,
+    mostDemandingRequest: request,
+    haveOtherKeysFailed: false,
+    failureCount: 0,
+    wasAnsweredElsewhere: false,
+  };
 }
 
 /** Returns whether an error concerns one caller's key or value only. A missing table concerns all requests. */

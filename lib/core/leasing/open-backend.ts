@@ -1,4 +1,4 @@
-import { isLockError, LockConfigurationError } from '../contract/errors.js';
+import { LockConfigurationError } from '../contract/errors.js';
 import type { LeaseStore } from '../contract/lease-store.js';
 import { LockBackend } from './lock-backend.js';
 
@@ -28,19 +28,6 @@ export function openBackend(source: GivenBackend): LockBackend {
     `a lock service needs a LeaseStore, or a function that returns one; it was given ${describeSource(source)}, which gives ${describeSource(backend)}${hint}`,
     'backend',
   );
-}
-
-/**
- * Lets the store check its settings on the server. Calls `onFailure` if the server cannot be reached.
- * @throws LockConfigurationError
- */
-export async function startBackend({ store }: LockBackend, onFailure: (error: unknown) => void): Promise<void> {
-  try {
-    await store.start?.();
-  } catch (error) {
-    if (isLockError(error, 'LOCK_CONFIGURATION')) throw error;
-    onFailure(error);
-  }
 }
 
 function isLockBackend(value: unknown): value is LockBackend {

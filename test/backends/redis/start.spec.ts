@@ -3,12 +3,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode, type RedisOptions } from 'nestjs-distributed-lock/redis';
+import { throughout } from '../../conformance/contract.js';
 import { freePort } from '../../servers/free-port.js';
 import { askRedis } from '../../servers/ask-redis.js';
 import { ServerProcess } from '../../servers/server-process.js';
 import { RedisServer } from '../../servers/redis-server.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { RedisWorld } from './redis-world.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
@@ -59,6 +61,38 @@ describe('the start of a service on Redis', () => {
     expect(stranger.health).toMatchObject({ status: 'down', detail: expect.stringContaining('WRONGPASS') });
     const guest = await started({ url: urlOf('right'), mode });
     expect(guest.health).toMatchObject({ status: 'down', detail: expect.stringContaining('NOPERM') });
+  });
+
+  it.each(MODES)(
+    'shows in the health a busy server, and without a request that it is idle again (%s)',
+    async (mode) => {
+      await askRedis(world.server.port, 'CONFIG SET busy-reply-threshold 10');
+      const script = askRedis(world.server.port, 'EVAL "while true do end" 0', timeLimitOf(60_000));
+      try {
+        await eventually(async () => expect(await askRedis(world.server.port, 'PING')).toMatch(/^BUSY/));
+        const service = await started({ url: world.server.url, mode });
+        expect(service.health).toMatchObject({ status: 'down', detail: expect.stringMatching(/BUSY|no answer/) });
+        await askRedis(world.server.port, 'SCRIPT KILL');
+        await eventually(() => expect(service.health.status).toBe('up'));
+      } finally {
+        await Promise.all([script, askRedis(world.server.port, 'SCRIPT KILL')]);
+      }
+    },
+  );
+
+  it('shows in the health a right that only the release needs, until it is given', async () => {
+    await world.operator.acl('SETUSER', 'app', 'reset', 'on', '>secret', '~*', '+@all', '-del');
+    const url = world.server.url.replace('//', '//app:secret@');
+    const service = await started({ url, mode: 'getset' });
+    const states: string[] = [];
+    service.backend.health.onChange(({ status }) => states.push(status));
+    // Other requests, such as INFO after the first reply, are answered in this time.
+    await throughout(300, () =>
+      expect(service.health).toMatchObject({ status: 'down', detail: expect.stringContaining('NOPERM') }),
+    );
+    await world.operator.acl('SETUSER', 'app', '+del');
+    await eventually(() => expect(service.health).toEqual({ status: 'up' }));
+    expect(states).toEqual(['up']);
   });
 
   it.each([
