@@ -10,7 +10,7 @@ import { freePort } from '../../servers/free-port.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
 import { eventually } from '../../support/eventually.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(600);
@@ -85,6 +85,22 @@ describe('a cluster', () => {
       await eventually(async () => expect((await everywhere('CLIENT LIST')).join()).not.toContain(OURS));
     },
   );
+
+  it('that is silent at the start is reported, and its listeners are told when it answers', async () => {
+    cluster.freeze();
+    try {
+      const service = connect({ requestTimeoutMs: timeLimitOf(200) });
+      const states: string[] = [];
+      service.backend.health.onChange(({ status }) => states.push(status));
+      await service.start();
+      expect(states).toEqual(['down']);
+      cluster.thaw();
+      await eventually(() => expect(states).toEqual(['down', 'up']));
+      expect(service.health.status).toBe('up');
+    } finally {
+      cluster.thaw();
+    }
+  });
 
   it('wakes its waiters by sharded messages, which cross to no other node', async () => {
     const key = await keyOn(1);

@@ -46,9 +46,11 @@ export class ClusterHealth {
     this.#nodes.delete(address);
   }
 
-  report(status: BackendHealth['status'], reason?: string): void {
-    this.#downReason = status === 'down' ? reason : undefined;
-    if (this.current.status === 'down' && this.#lastNotifiedStatus !== 'down') this.#notifyListeners(this.current);
+  /** @param downReason why no node of the cluster answers; `undefined` when one has answered */
+  report(downReason: string | undefined): void {
+    this.#downReason = downReason;
+    const { current } = this;
+    if (current.status !== 'idle' && current.status !== this.#lastNotifiedStatus) this.#notifyListeners(current);
   }
 
   /** Reports `down` to the listeners and, if a node can be reached, `up`: holders then renew their leases. */

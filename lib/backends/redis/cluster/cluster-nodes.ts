@@ -106,7 +106,7 @@ export class ClusterNodes {
       const lockError = errorsOf(error).find((cause) => isLockError(cause));
       if (lockError) throw lockError;
       const problem = `no node of the cluster answers: ${joinMessages(error)}`;
-      this.health.report('down', problem);
+      this.health.report(problem);
       this.#refreshApplicationClient();
       throw new Error(problem, { cause: error });
     }
@@ -127,7 +127,6 @@ export class ClusterNodes {
   #applySlots(slots: SlotMap): void {
     const previousSlots = this.slots;
     this.slots = slots;
-    this.health.report('up');
     for (const address of slots.masters) this.health.watchNode(address, this.connectionTo(address).health);
     for (const [address, connection] of this.#connections) {
       if (slots.masters.has(address)) continue;
@@ -135,6 +134,7 @@ export class ClusterNodes {
       this.health.removeNode(address);
       void connection.close();
     }
+    this.health.report(undefined);
     if (!previousSlots || previousSlots.equals(slots)) return;
     this.onSlotsMoved();
     this.health.putHoldsInJeopardy('slots have gone to other nodes');
