@@ -92,6 +92,17 @@ describe.each(['ioredis', 'redis'] as const)('connections of our own, by %s', (c
     await waiting;
   });
 
+  it('are replaced when a handshake hangs, also without a request', async () => {
+    const proxy = await world.proxy();
+    const service = world.service({ url: proxy.url, clientPackage });
+    await service.start();
+    const forgotten = proxy.forgetAfter(/./su);
+    proxy.reset();
+    await forgotten;
+    expect(service.health.status).toBe('down');
+    await eventually(() => expect(service.health.status).toBe('up'), { withinMs: 15_000 });
+  });
+
   it.each(MODES)('leave a process that can exit, whatever the server does (%s)', async (mode) => {
     const { url } = world.server;
     const connection = { backend: 'redis', url, mode, clientPackage } as const;

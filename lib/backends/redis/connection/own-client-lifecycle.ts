@@ -23,7 +23,7 @@ export class OwnClientLifecycle implements ClientLifecycle {
   /** Private, because printing a service must not print the password that the client has. */
   #client: RedisClient | undefined;
   #clientPromise: Promise<RedisClient> | undefined;
-  #handshakeStartedAt = 0;
+  #handshakeTimer: { cancel(): void } | undefined;
   readonly #formerConnection: FormerConnection;
   /** Error with which requests fail at once, while the server says that it does not have the configured database. */
   #databaseError: LockConfigurationError | undefined;
@@ -77,9 +77,8 @@ export class OwnClientLifecycle implements ClientLifecycle {
   }
 
   onConnectTimeout(error: Error): void {
-    const isHandshaking = !this.state.isReady && this.clock.now() - this.#handshakeStartedAt < MAX_HANDSHAKE_MS;
-    if (isHandshaking) this.state.health.report('down', error.message);
-    else this.#replaceClient(error.message);
+    if (this.state.isReady) this.#replaceClient(error.message);
+    else this.state.health.report('down', error.message);
   }
 
   onFirstSuccess(sendCommand: (...command: RedisCommand) => Promise<unknown>): void {
@@ -94,6 +93,7 @@ export class OwnClientLifecycle implements ClientLifecycle {
   async close(): Promise<void> {
     if (this.state.isClosed) return;
     this.#stopWatchingMaster?.();
+    this.#handshakeTimer?.cancel();
     this.state.close();
     const client = await this.#clientPromise?.catch(() => undefined);
     if (client) this.#disconnect(client);
@@ -140,7 +140,7 @@ export class OwnClientLifecycle implements ClientLifecycle {
   #useClient(client: RedisClient): void {
     this.#client = client;
     // The handshake includes the request for a login, which precedes the event 'connecting'.
-    this.#noteHandshakeStart();
+    this.#limitHandshake();
     this.#removeListeners = addClientListeners(client, this.#clientListeners);
     client.on('error', (error) => this.#onError(error, client.options?.db));
     if (client.status === 'ready') this.#onReady();
@@ -152,11 +152,15 @@ export class OwnClientLifecycle implements ClientLifecycle {
     client.disconnect();
   }
 
-  readonly #noteHandshakeStart = (): void => {
-    this.#handshakeStartedAt = this.clock.now();
+  /** Replaces the client if no connection is ready in time, also while no request waits for one. */
+  readonly #limitHandshake = (): void => {
+    this.#handshakeTimer?.cancel();
+    const onTimeout = (): void => this.#replaceClient(`no connection within ${MAX_HANDSHAKE_MS} ms`);
+    this.#handshakeTimer = scheduleReplyTimeout(this.clock, MAX_HANDSHAKE_MS, onTimeout, { background: true });
   };
 
   readonly #onReady = (): void => {
+    this.#handshakeTimer?.cancel();
     this.state.becomeReady();
     this.#lastError = undefined;
     this.#databaseError = undefined;
@@ -186,12 +190,12 @@ export class OwnClientLifecycle implements ClientLifecycle {
   }
 
   readonly #onClose = (): void => {
-    this.#noteHandshakeStart();
+    this.#limitHandshake();
     this.state.becomeDisconnected(this.#lastError?.message ?? 'the connection is lost');
   };
 
   readonly #clientListeners = {
-    connecting: this.#noteHandshakeStart,
+    connecting: this.#limitHandshake,
     ready: this.#onReady,
     close: this.#onClose,
     end: this.#onClose,
