@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { Redis } from 'iovalkey';
 import type { LockBackend } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
@@ -28,6 +29,8 @@ function clientOf(kind: NonNullable<RedisClientKind['given']>, url: string) {
   }
   // Version 5 may open two connections when one ends in its handshake, and ends one of them: see `OwnNodeRedis`.
   const socketController = new AbortController();
+  // A socket that could not connect stays a listener of its signal.
+  setMaxListeners(0, socketController.signal);
   const options = {
     url,
     disableOfflineQueue: true,

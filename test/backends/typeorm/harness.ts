@@ -5,7 +5,7 @@ import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
 import { connectBackend, type Door, type SqlConnection, type SqlOptions } from '../../support/harness-connection.js';
 import { type Ask, OPERATORS } from './operators.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 export type SqlServer = PostgresServer | MysqlServer;
 
@@ -61,6 +61,8 @@ const ROW = {
   looks: [],
   wakesWithinMs: atLeastMs(650),
 } as const;
+/** A new connection asks for the shape of the table, too, which takes some time on a busy machine. */
+const ROW_OPTIONS = { strategy: 'row', poolSize: 60, connectTimeoutMs: Math.min(timeLimitOf(2_000), 6_000) } as const;
 const SESSION = {
   boundToConnection: true,
   namesHolder: true,
@@ -97,19 +99,19 @@ const STRATEGIES = {
   'postgres-driver': { type: 'postgres', door: 'driver', options: { strategy: 'lease' }, ...POSTGRES_LEASE },
   mariadb: { type: 'mariadb', options: { strategy: 'lease' }, ...MYSQL_LEASE },
   mysql: { type: 'mysql', door: 'driver', options: { strategy: 'lease' }, ...MYSQL_LEASE },
-  'postgres-row': { type: 'postgres', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: atLeastMs(600), ...ROW },
+  'postgres-row': { type: 'postgres', options: ROW_OPTIONS, shortTtlMs: atLeastMs(600), ...ROW },
   'postgres-driver-row': {
     type: 'postgres',
     door: 'driver',
-    options: { strategy: 'row', poolSize: 60 },
+    options: ROW_OPTIONS,
     shortTtlMs: atLeastMs(600),
     ...ROW,
   },
-  'mariadb-row': { type: 'mariadb', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: WHOLE_SECONDS_MS, ...ROW },
+  'mariadb-row': { type: 'mariadb', options: ROW_OPTIONS, shortTtlMs: WHOLE_SECONDS_MS, ...ROW },
   'mysql-row': {
     type: 'mysql',
     door: 'driver',
-    options: { strategy: 'row', poolSize: 60 },
+    options: ROW_OPTIONS,
     shortTtlMs: WHOLE_SECONDS_MS,
     ...ROW,
   },
