@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
@@ -7,7 +8,7 @@ import { UNRENEWED_TTL_MS } from '../../conformance/contract.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
-import { countTrackedClients, untilLost, untilTracked } from './tracked-locks.js';
+import { countTrackedClients, untilLost, untilToldOfDeletion, untilTracked } from './tracked-locks.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
@@ -117,6 +118,21 @@ describe('the tracking of held keys', () => {
     },
     timeLimitOf(LONGEST_TIME_TO_CHECK_MS + 30_000),
   );
+
+  it('ends on a given client with the last service that uses it', async () => {
+    const client = world.disconnecting(new Redis(world.server.url));
+    const [first, second] = [new LockService(redis({ client })), new LockService(redis({ client }))].map((locks) =>
+      world.closing(locks),
+    );
+    if (!first || !second) throw new Error('there are two services');
+    for (const locks of [first, second]) await locks.acquire(randomUUID(), { ttlMs: UNRENEWED_TTL_MS });
+    await eventually(async () => expect(await countTrackedClients(world.operator)).toBe(1));
+    await first.close();
+    await untilToldOfDeletion(second, world.operator);
+    await second.close();
+    await eventually(async () => expect(await countTrackedClients(world.operator)).toBe(0));
+    expect(client.status).toBe('ready');
+  });
 
   it('leaves the cache of a given client its messages, and says so', async () => {
     const clientSideCache = new BasicClientSideCache({ ttl: 0, maxEntries: 0 });

@@ -78,10 +78,15 @@ export class KeyTracking implements ServiceTracking {
   #stop(): void {
     this.#listenerClient = undefined;
     this.#listenerId = undefined;
+    const wasTracking = this.#isTracking;
     this.#isTracking = false;
     const client = this.#commandClient;
     this.#commandClient = undefined;
-    if (client) SharedTracking.of(client).remove(this);
+    if (!client) return;
+    const isUnused = SharedTracking.of(client).remove(this);
+    // The application may track keys on its client later.
+    if (this.isApplicationClient && wasTracking && isUnused && client.status === 'ready')
+      client.call('CLIENT', 'TRACKING', 'OFF').catch(() => undefined);
   }
 
   /** @param names texts or buffers; `null` for all keys */

@@ -45,10 +45,13 @@ export class SharedTracking {
     this.#listenerId = listenerId;
   }
 
-  remove(serviceTracking: ServiceTracking): void {
+  /** Returns whether no service is left. */
+  remove(serviceTracking: ServiceTracking): boolean {
     this.#serviceTrackings.delete(serviceTracking);
-    if (this.#receiver !== serviceTracking) return;
-    this.#receiver = undefined;
-    for (const other of this.#serviceTrackings) other.announceWithNextCommand();
+    if (this.#receiver === serviceTracking) {
+      this.#receiver = undefined;
+      for (const other of this.#serviceTrackings) other.announceWithNextCommand();
+    }
+    return this.#serviceTrackings.size === 0;
   }
 }
