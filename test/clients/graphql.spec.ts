@@ -22,6 +22,7 @@ import {
 } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
 import { eventually } from '../support/eventually.js';
+import { warningsDuring } from '../support/node-warnings.js';
 import { application, listen } from '../nest/apps.js';
 
 @Resolver()
@@ -31,6 +32,12 @@ class Sales {
   @Query(() => String)
   hello(): string {
     return 'hello';
+  }
+
+  @Query(() => String)
+  @Locked('price_:id')
+  async price(@Args('id') id: string): Promise<string> {
+    return id;
   }
 
   @Mutation(() => String)
@@ -205,6 +212,14 @@ describe('a client of GraphQL', () => {
       expect(answer).not.toMatch(/(?:stock|total)_a1|pid/u);
     }
     for (const each of held) await each.release();
+  });
+
+  it('may ask for any number of locked fields, without a warning of Node', async () => {
+    const { ask } = await start();
+    const fields = Array.from({ length: 12 }, (_, i) => `p${i}: price(id: "${i}")`);
+    const data = Object.fromEntries(fields.map((_, i) => [`p${i}`, String(i)]));
+    const asking = async () => expect(await ask(`{ ${fields.join(' ')} }`)).toEqual([200, { data }]);
+    expect(await warningsDuring(asking)).toEqual([]);
   });
 
   it('does not wait any longer once it has gone', async () => {

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type BackendHealth, LockLostError, LockService } from 'nestjs-distributed-lock/core';
+import { type BackendHealth, type LockHandle, LockLostError, LockService } from 'nestjs-distributed-lock/core';
 import { type ManualClock, type TestLockBackend } from 'nestjs-distributed-lock/testing';
+import { aborted } from '../conformance/contract.js';
+import { warningsDuring } from '../support/node-warnings.js';
 import { ServiceWorld } from './service-world.js';
 
 describe('loss', () => {
@@ -27,6 +29,27 @@ describe('loss', () => {
     await lock.release();
     expect([lock.state, other.isHeld]).toEqual(['released', true]);
     await other.release();
+  });
+
+  it('is told to any number of listeners, without a warning of Node', async () => {
+    const lock = await locks.acquire('one');
+    const lockSet = await locks.acquireAll(['two', 'three']);
+    const term = await new Promise<LockHandle>((resolve) => {
+      locks.lead('chief', (leading) => {
+        resolve(leading);
+        return aborted(leading.signal);
+      });
+    });
+    let toldCount = 0;
+    const onAbort = (): void => void (toldCount += 1);
+    const warnings = await warningsDuring(async () => {
+      for (const { signal } of [lock, lockSet, term])
+        for (let i = 0; i < 12; i += 1) signal.addEventListener('abort', () => onAbort());
+    });
+    expect(warnings).toEqual([]);
+    for (const key of ['one', 'two', 'chief']) backend.revoke(key);
+    expect(toldCount).toBe(36);
+    await lockSet.release();
   });
 
   it('is no state for detached work to go on in, nor is the release', async () => {

@@ -9,6 +9,7 @@ import { signLock } from './signed-lock.js';
 import type { ServiceContext } from './service-context.js';
 import type { Timer } from '../time/timers.js';
 import type { Watchdog, WatchdogListener } from './watchdog.js';
+import { createUnlimitedAbortController } from '../time/unlimited-abort-controller.js';
 
 export interface HoldListener {
   readonly service: ServiceContext;
@@ -96,7 +97,7 @@ export class Hold implements WatchdogListener {
   }
 
   get signal(): AbortSignal {
-    const controller = (this.#lossController ??= new AbortController());
+    const controller = (this.#lossController ??= createUnlimitedAbortController());
     if (!this.isHeld && !controller.signal.aborted) runDetached(() => controller.abort(this.createLossError()));
     return controller.signal;
   }

@@ -1,10 +1,11 @@
 import { LockConfigurationError, LockLostError } from '../contract/errors.js';
 import type { Hold } from '../holding/hold.js';
 import { LockHandle } from '../holding/lock-handle.js';
+import { createUnlimitedAbortController } from '../time/unlimited-abort-controller.js';
 
 /** Lock of a leader. Its signal aborts when the work has to end, which may be before the lock ends. */
 export class Term extends LockHandle {
-  readonly #endController = new AbortController();
+  readonly #endController = createUnlimitedAbortController();
   readonly #fullKey: string;
 
   constructor(key: string, hold: Hold, onRelease: (hold: Hold) => Promise<void>) {

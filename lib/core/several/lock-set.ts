@@ -1,5 +1,6 @@
 import { LockHandle } from '../holding/lock-handle.js';
 import { AbortListener } from '../time/abort-listener.js';
+import { createUnlimitedAbortController } from '../time/unlimited-abort-controller.js';
 
 /** Locks of several keys that were taken together and are released together. Only `LockService` creates one. */
 export class LockSet implements AsyncDisposable {
@@ -66,7 +67,7 @@ export class LockSet implements AsyncDisposable {
   }
 
   #listenForLosses(): AbortController {
-    const controller = new AbortController();
+    const controller = createUnlimitedAbortController();
     for (const { signal } of this.locks) {
       const onAbort = (): void => controller.abort(signal.reason);
       if (signal.aborted) onAbort();

@@ -14,7 +14,7 @@ import {
   tap,
 } from 'rxjs';
 import type { ExecutionContext } from '@nestjs/common';
-import type { LockHandle } from '../../core/index.js';
+import { AbortListener, type LockHandle } from '../../core/index.js';
 import { isEventStream, isGrpcMethod } from '../method-metadata.js';
 
 /**
@@ -75,11 +75,19 @@ async function forwardWhileHeld(
   // A signal that has aborted has no event any more.
   if (unsubscribeSignal.aborted) return;
   for (const lock of locks) lock.throwIfLost();
-  const losses = locks.map(({ signal }) => fromEvent(signal, 'abort').pipe(tap(() => signal.throwIfAborted())));
+  const losses = locks.map(failOnLoss);
   const forwardValue = (value: unknown): void => {
     // After a blocked event loop the `abort` event may be late, while `aborted` is true at once.
     if (locks.every(({ signal }) => !signal.aborted)) forward(value);
   };
   const values = source.pipe(takeUntil(merge(fromEvent(unsubscribeSignal, 'abort'), ...losses)), tap(forwardValue));
   await lastValueFrom(values.pipe(ignoreElements()), { defaultValue: undefined });
+}
+
+function failOnLoss({ signal }: LockHandle): Observable<never> {
+  return new Observable((subscriber) => {
+    if (signal.aborted) return subscriber.error(signal.reason);
+    const listener = new AbortListener(signal, () => subscriber.error(signal.reason));
+    return () => listener.end();
+  });
 }

@@ -11,6 +11,9 @@ export interface RawResponse {
   off(event: 'close' | 'finish', listener: () => void): unknown;
 }
 
+/** A query of GraphQL has many listeners, and Node warns of more than ten of one event. */
+const endListeners = new WeakMap<RawResponse, Set<() => void>>();
+
 export function getRawResponse(context: ExecutionContext): RawResponse | undefined {
   switch (context.getType<string>()) {
     case 'http':
@@ -34,18 +37,25 @@ export function isClosed({ closed, destroyed, stream }: RawResponse): boolean {
  * listener.
  */
 export function onResponseEnd(response: RawResponse, listener: () => void): () => void {
-  const stopListening = (): void => {
-    response.off('close', callListener);
-    response.off('finish', callListener);
+  const listeners = endListeners.get(response) ?? listenForEnd(response);
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
+function listenForEnd(response: RawResponse): Set<() => void> {
+  const listeners = new Set<() => void>();
+  const onEnd = (): void => {
+    response.off('close', onEnd);
+    response.off('finish', onEnd);
+    endListeners.delete(response);
+    for (const listener of listeners) listener();
+    listeners.clear();
   };
-  const callListener = (): void => {
-    stopListening();
-    listener();
-  };
-  if (isClosed(response)) setImmediate(callListener);
-  response.once('close', callListener);
-  response.once('finish', callListener);
-  return stopListening;
+  endListeners.set(response, listeners);
+  if (isClosed(response)) setImmediate(onEnd);
+  response.once('close', onEnd);
+  response.once('finish', onEnd);
+  return listeners;
 }
 
 /** Returns the first candidate that is a response of Node, or has one in `raw` as Fastify's replies do. */

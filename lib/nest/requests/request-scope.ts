@@ -3,7 +3,7 @@ import { type ExecutionContext, HttpException } from '@nestjs/common';
 import { sharedState } from '../../core/index.js';
 import type { Declaration } from '../../decorators/declaration.js';
 import { getDeclaration } from '../method-metadata.js';
-import { isClosed, type RawResponse, getRawResponse } from './raw-response.js';
+import { getRawResponse, isClosed, onResponseEnd, type RawResponse } from './raw-response.js';
 
 /** Status "client closed request" of nginx. No client reads it, and Nest does not log an `HttpException`. */
 const CLIENT_CLOSED_REQUEST_STATUS = 499;
@@ -14,6 +14,7 @@ export class RequestScope {
   readonly #response: RawResponse | undefined;
   #abandonController: AbortController | undefined;
   #hasEnded = false;
+  #stopListening = (): void => undefined;
 
   constructor(readonly context: ExecutionContext) {
     this.#response = getRawResponse(context);
@@ -27,8 +28,10 @@ export class RequestScope {
     if (this.#hasEnded) return undefined;
     if (!this.#abandonController) {
       this.#abandonController = new AbortController();
-      this.#response?.once('close', this.#handleClose);
-      if (this.#response && isClosed(this.#response)) this.#handleClose();
+      if (this.#response) {
+        this.#stopListening = onResponseEnd(this.#response, this.#handleClose);
+        if (isClosed(this.#response)) this.#handleClose();
+      }
     }
     return this.#abandonController.signal;
   }
@@ -40,7 +43,7 @@ export class RequestScope {
 
   end(): void {
     this.#hasEnded = true;
-    this.#response?.off('close', this.#handleClose);
+    this.#stopListening();
   }
 
   /** Records that nothing waits for the handler's result any more. Does nothing after `end`. */

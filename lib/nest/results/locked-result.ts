@@ -1,5 +1,5 @@
 import { isObservable } from 'rxjs';
-import { LockConfigurationError, type LockHandle } from '../../core/index.js';
+import { AbortListener, LockConfigurationError, type LockHandle } from '../../core/index.js';
 import { isObject } from '../../decorators/is-object.js';
 import { onResponseEnd, type RawResponse } from '../requests/raw-response.js';
 import { followIterator } from './followed-iterator.js';
@@ -48,8 +48,10 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
   for (const { signal } of locks) {
     const cancelOnLoss = (): void => cancel(signal.reason);
     if (signal.aborted) cancelOnLoss();
-    signal.addEventListener('abort', cancelOnLoss);
-    void ended.then(() => signal.removeEventListener('abort', cancelOnLoss));
+    else {
+      const listener = new AbortListener(signal, cancelOnLoss);
+      void ended.then(() => listener.end());
+    }
   }
   void ended.then(stopListening);
   return { value: followedResult.value, cancel, ended };

@@ -5,6 +5,7 @@ import { redis } from 'nestjs-distributed-lock/redis';
 import { redlock } from 'nestjs-distributed-lock/redlock';
 import { RedisServer } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
+import { warningsDuring } from '../../support/node-warnings.js';
 import { RedisWorld } from './redis-world.js';
 
 describe('clients that applications share with the locks', () => {
@@ -71,17 +72,15 @@ describe('clients that applications share with the locks', () => {
   });
 
   it('have one listener of each event, however many services share them', async () => {
-    const warnings: Error[] = [];
-    const onWarning = (warning: Error): void => void warnings.push(warning);
-    process.on('warning', onWarning);
     const client = world.disconnecting(new Redis(world.server.url));
     const before = client.listenerCount('close');
-    const services = Array.from({ length: 30 }, () => new LockService(redis({ client })));
-    for (const [i, service] of services.entries()) await service.withLock(`key-${i}`, () => undefined);
-    expect(client.listenerCount('close') - before).toBe(1);
-    await Promise.all(services.map((service) => service.close()));
+    const useThirtyServices = async () => {
+      const services = Array.from({ length: 30 }, () => new LockService(redis({ client })));
+      for (const [i, service] of services.entries()) await service.withLock(`key-${i}`, () => undefined);
+      expect(client.listenerCount('close') - before).toBe(1);
+      await Promise.all(services.map((service) => service.close()));
+    };
+    expect(await warningsDuring(useThirtyServices)).toEqual([]);
     expect(client.listenerCount('close')).toBe(before);
-    process.off('warning', onWarning);
-    expect(warnings.filter(({ name }) => name === 'MaxListenersExceededWarning')).toEqual([]);
   });
 });
