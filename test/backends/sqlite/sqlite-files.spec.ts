@@ -54,6 +54,24 @@ describe.each(wantedOf(['sqlite-driver']))('files of SQLite: %s', () => {
     expect(database?.prepare('pragma synchronous').all()).toEqual([{ synchronous: 2 }]);
   });
 
+  it.each([
+    ['sqlite', (file: string) => sqlite({ file, driver: Database, synchronize: true })],
+    [
+      'typeorm',
+      (database: string) => {
+        const options = { type: 'better-sqlite3', driver: Database, database, enableWAL: true } as const;
+        return typeorm({ dataSource: { options }, synchronize: true });
+      },
+    ],
+  ])('locks wait while another process has the file for itself: %s', async (name, backend) => {
+    const file = join(directory, `busy-${name}.db`);
+    const other = new Database(file);
+    other.exec('create table stock (n integer); begin exclusive');
+    setTimeout(() => other.exec('commit'), 100);
+    expect(await keep(new LockService(backend(file))).tryAcquire('k')).toMatchObject({ isHeld: true });
+    other.close();
+  });
+
   it('a failure that has ended the transaction, such as a full disk, is the one that is reported', async () => {
     const service = open('full.db');
     await (await service.acquire('k')).release();

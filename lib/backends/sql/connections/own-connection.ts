@@ -96,7 +96,7 @@ export class OwnConnection {
         if (!this.#isBusy(cause)) throw cause;
         this.#lastAnswerAt = systemClock.now();
         if (retryDeadline.passed) throw cause;
-        await pause(systemClock, randomInt(MIN_BUSY_PAUSE_MS, 2 * MIN_BUSY_PAUSE_MS));
+        await pauseWhileBusy();
       }
     }
   };
@@ -152,6 +152,10 @@ export class OwnConnection {
     this.#connection.end().catch(() => undefined);
     this.onLost();
   }
+}
+
+export function pauseWhileBusy(): Promise<void> {
+  return pause(systemClock, randomInt(MIN_BUSY_PAUSE_MS, 2 * MIN_BUSY_PAUSE_MS));
 }
 
 function isAnswerOfWritableServer(error: DatabaseError): boolean {

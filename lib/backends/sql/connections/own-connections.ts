@@ -1,8 +1,8 @@
 import { Deadline, Semaphore, systemClock } from '../../../core/index.js';
-import { DatabaseError } from './database-error.js';
+import { DatabaseError, hasErrorCode } from './database-error.js';
 import { DatabaseHealth } from './database-health.js';
 import { IdleCheck, MAX_IDLE_MS } from './idle-check.js';
-import { type ConnectionSettings, OwnConnection } from './own-connection.js';
+import { type ConnectionSettings, OwnConnection, pauseWhileBusy } from './own-connection.js';
 import type { Query } from './query.js';
 import { TimeoutError } from './timeout.js';
 
@@ -122,7 +122,21 @@ export class OwnConnections {
     return Math.max(connectTimeoutMs, database.startTimeoutMs ?? 0);
   }
 
+  /** Opens again while another process has a SQLite file for itself, as at the first start of several processes. */
   async #open(connectTimeoutMs: number): Promise<OwnConnection> {
+    const { requestTimeoutMs, database } = this.settings;
+    const retryDeadline = Deadline.after(requestTimeoutMs);
+    for (;;) {
+      try {
+        return await this.#openOnce(connectTimeoutMs);
+      } catch (error) {
+        if (retryDeadline.passed || !hasErrorCode(error, database.dialect.busyCodePattern)) throw error;
+        await pauseWhileBusy();
+      }
+    }
+  }
+
+  async #openOnce(connectTimeoutMs: number): Promise<OwnConnection> {
     if (this.#isClosed) throw new DatabaseError('the lock connection is closed', undefined);
     const connection = new OwnConnection(this.settings, () => this.#handleLoss(connection));
     this.#connections.add(connection);
