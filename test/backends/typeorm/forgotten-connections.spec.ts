@@ -43,6 +43,20 @@ describeServers('connections that the network has forgotten', (type) => {
     },
   );
 
+  it('are no news when a quiet session was replaced before', async () => {
+    const sessionTtlMs = atLeastMs(1_000);
+    const service = await world.proxied({ strategy: 'session', sessionTtlMs });
+    await (await service.acquire('before')).release();
+    const states: string[] = [];
+    service.backend.health.onChange(({ status }) => states.push(status));
+    // A session that was quiet for half its TTL is replaced. Its farewell gets no answer.
+    await new Promise((resolve) => setTimeout(resolve, sessionTtlMs * 0.6));
+    world.proxy.forget();
+    await (await service.acquire('after')).release();
+    await throughout(400, () => expect(service.health.status).toBe('up'));
+    expect(states).toEqual([]);
+  });
+
   it('cost no lock that is held', async () => {
     const lost: string[] = [];
     const observers = [{ lost: ({ key }: { readonly key: string }) => lost.push(key) }];

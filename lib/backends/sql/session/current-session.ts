@@ -9,10 +9,10 @@ export class CurrentSession {
   #opening: Promise<LockSession> | undefined;
   #isClosed = false;
 
-  /** @param onEnd called when a session ends, before its leases learn of it */
+  /** @param onEnd called when a session ends, before its leases learn of it, with whether another was to replace it */
   constructor(
     private readonly settings: SessionSettings,
-    private readonly onEnd: (session: LockSession) => void,
+    private readonly onEnd: (session: LockSession, wasReplaced: boolean) => void,
   ) {}
 
   get isClosed(): boolean {
@@ -55,7 +55,8 @@ export class CurrentSession {
   }
 
   #handleEnd(session: LockSession): void {
-    if (this.#session === session) this.#session = undefined;
-    this.onEnd(session);
+    const wasReplaced = this.#session !== session;
+    if (!wasReplaced) this.#session = undefined;
+    this.onEnd(session, wasReplaced);
   }
 }

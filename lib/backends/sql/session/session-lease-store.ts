@@ -49,7 +49,7 @@ export class SessionLeaseStore implements LeaseStore {
     private readonly requestTimeoutMs: number,
   ) {
     this.name = `${settings.database.name}-session`;
-    this.#currentSession = new CurrentSession(settings, (session) => this.#handleSessionEnd(session));
+    this.#currentSession = new CurrentSession(settings, (...args) => this.#handleSessionEnd(...args));
     const query: Query = async (...statement) => (await this.#getSession()).query(...statement);
     this.#unansweredSessions = new UnansweredSessions(settings.locks.serverSessions, query);
   }
@@ -213,7 +213,7 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   /** Runs before the leases of the session learn of its end. */
-  #handleSessionEnd(session: LockSession): void {
+  #handleSessionEnd(session: LockSession, wasReplaced: boolean): void {
     let lostLockCount = 0;
     for (const [key, reservation] of this.#reservations) {
       if (reservation.session !== session) continue;
@@ -227,7 +227,7 @@ export class SessionLeaseStore implements LeaseStore {
     const { reason } = session.endSignal;
     const message = reason instanceof DatabaseError ? reason.message : 'the connection with the locks was lost';
     if (lostLockCount > 0) this.health.reportDown(message);
-    else this.health.report('idle');
+    else if (!wasReplaced) this.health.report('idle');
   }
 
   async #retryOnNewSession<T>(step: () => Promise<T>): Promise<T> {
