@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { type Contract, failureOf, SLACK_MS } from '../../conformance/contract.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
 import { SQL_SERVERS } from '../registry.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { type SqlHarness, sqlHarness } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
 
@@ -91,7 +91,7 @@ function failures(contract: Contract, harness: SqlHarness, codes: readonly strin
     await askAll(FAILING[type](code, 1_000_000));
     const since = performance.now();
     await expect(failureOf(service.tryAcquire(key))).resolves.toBeInstanceOf(LockBackendError);
-    expect(performance.now() - since).toBeLessThan(atLeastMs(5_000));
+    expect(performance.now() - since).toBeLessThan(timeLimitOf(5_000));
     await askAll(MENDED[type]);
     await (await service.acquire(key)).release();
   });
