@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream';
+import { isClosed, onResponseEnd } from '../nest/requests/raw-response.js';
 import type { LockInspector } from './lock-inspector.js';
 
 /** Bytes that a client of the event stream may leave unread before it is disconnected. Browsers then reconnect. */
@@ -6,8 +7,12 @@ const MAX_UNREAD_BYTES = 1_000_000;
 /** Interval of comments in the stream. Proxies such as nginx end an answer that is silent for 60 seconds. */
 const HEARTBEAT_MS = 25_000;
 
-/** Writes every trouble as a server-sent event, until the client goes or the application ends. */
+/**
+ * Writes every trouble as a server-sent event, until the client goes or the application ends. The client may have gone
+ * while a guard decided.
+ */
 export function streamTroubles(inspector: Pick<LockInspector, 'followTroubles'>, response: Writable): void {
+  if (isClosed(response)) return;
   const write = (text: string): void => {
     if (response.writableLength > MAX_UNREAD_BYTES) response.destroy();
     else response.write(text);
@@ -22,6 +27,7 @@ export function streamTroubles(inspector: Pick<LockInspector, 'followTroubles'>,
     stopFollowing();
     clearInterval(heartbeat);
   };
-  response.on('close', stopWriting).on('error', stopWriting);
+  onResponseEnd(response, stopWriting);
+  response.on('error', stopWriting);
   write('retry: 2000\n\n');
 }

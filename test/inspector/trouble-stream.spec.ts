@@ -69,3 +69,10 @@ it('keeps no timer for a client that has gone', async () => {
   await settle();
   expect(jest.getTimerCount()).toBe(0);
 });
+
+it('follows nothing for a client that went away while a guard decided', () => {
+  const response = new PassThrough();
+  response.destroy();
+  streamTroubles(new Inspector(), response);
+  expect(jest.getTimerCount()).toBe(0);
+});

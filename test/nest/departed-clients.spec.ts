@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import { connect, constants } from 'node:http2';
+import { createConnection } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
@@ -52,6 +53,10 @@ describe.each([
   @Controller()
   class Sales {
     constructor(private readonly stock: Stock) {}
+    @Post('never')
+    never(): Promise<never> {
+      return new Promise(() => undefined);
+    }
     @Post('service/:who')
     service(@Param('who') who: string): Promise<string> {
       return this.stock.reserve(who);
@@ -125,6 +130,18 @@ describe.each([
     expect(ran).toEqual(['here']);
     expect(log.lines).toEqual([]);
     await eventually(() => locks.inspect().length === 0);
+  });
+
+  it('does not wait any longer when its pipelined request loses its connection', async () => {
+    const { url, locks, waiters } = await start();
+    const held = await locks.acquire('sale');
+    const connection = createConnection(Number(new URL(url).port), '127.0.0.1');
+    connection.write(['never', 'buy/gone'].map((path) => `POST /${path} HTTP/1.1\r\nHost: shop\r\n\r\n`).join(''));
+    await eventually(() => waiters() === 1);
+    connection.destroy();
+    await eventually(() => waiters() === 0);
+    await held.release();
+    expect(ran).toEqual([]);
   });
 
   it('does not wait any longer than an interceptor does', async () => {

@@ -1,5 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
-import { Controller, type LoggerService, type Type, UseFilters } from '@nestjs/common';
+import {
+  type CallHandler,
+  Controller,
+  type ExecutionContext,
+  type INestApplication,
+  Injectable,
+  type LoggerService,
+  type NestInterceptor,
+  type Type,
+  UseFilters,
+  UseInterceptors,
+} from '@nestjs/common';
 import {
   BaseRpcExceptionFilter,
   type ClientProxy,
@@ -7,18 +18,27 @@ import {
   EventPattern,
   MessagePattern,
   type MicroserviceOptions,
+  RpcException,
   Transport,
 } from '@nestjs/microservices';
 import { DistributedLockModule, Locked, LockService } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
-import { firstValueFrom } from 'rxjs';
+import { firstValueFrom, type Observable, Subject, throwError, timeout } from 'rxjs';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../servers/free-port.js';
 import { application, closing } from './apps.js';
+import { Deferred } from './crossing.js';
 import { KeptLog } from './kept-log.js';
 
 interface Order {
   readonly id: string;
+}
+
+@Injectable()
+class TimeLimit implements NestInterceptor {
+  intercept(_: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(timeout({ each: 50, with: () => throwError(() => new RpcException('too late')) }));
+  }
 }
 
 @Controller()
@@ -53,6 +73,18 @@ class Audits {
   }
 }
 
+@Controller()
+class Tails {
+  readonly opened = new Deferred<Observable<string>>();
+
+  @MessagePattern('tail')
+  @Locked('tail')
+  @UseInterceptors(TimeLimit)
+  async tail(): Promise<Observable<string>> {
+    return this.opened.promise;
+  }
+}
+
 /** Filters of a hybrid application are for HTTP: whoever wants everything caught says it on the class. */
 @UseFilters(new BaseRpcExceptionFilter())
 @Controller()
@@ -62,7 +94,7 @@ describe('a client of a hybrid application, over TCP', () => {
   async function start(
     controller: Type,
     logger: LoggerService | false = false,
-  ): Promise<{ client: ClientProxy; locks: LockService }> {
+  ): Promise<{ client: ClientProxy; locks: LockService; app: INestApplication }> {
     const options = { host: '127.0.0.1', port: await freePort() };
     const module = DistributedLockModule.forRoot(memory());
     const app = await application({ imports: [module], controllers: [controller] }, { logger });
@@ -70,7 +102,7 @@ describe('a client of a hybrid application, over TCP', () => {
     await app.startAllMicroservices();
     const client = ClientProxyFactory.create({ transport: Transport.TCP, options });
     closing({ close: async () => client.close() } as never);
-    return { client, locks: app.get(LockService) };
+    return { client, locks: app.get(LockService), app };
   }
 
   it.each([
@@ -90,6 +122,14 @@ describe('a client of a hybrid application, over TCP', () => {
       message: 'Locked by another request, try again later',
     });
     await held.release();
+  });
+
+  it('leaves no lock behind by a result that nobody waits for any more', async () => {
+    const { client, locks, app } = await start(Tails);
+    await expect(firstValueFrom(client.send('tail', {}))).rejects.toMatchObject({ message: 'too late' });
+    expect(locks.inspect()).toHaveLength(1);
+    app.get(Tails).opened.resolve(new Subject());
+    await eventually(() => locks.inspect().length === 0);
   });
 
   it('is told that a message names no lock without an id', async () => {

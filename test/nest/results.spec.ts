@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { request } from 'node:http';
+import { createConnection } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
@@ -83,6 +84,10 @@ class Downloads {
   @Get('service')
   service(): Promise<StreamableFile> {
     return this.exports.file();
+  }
+  @Get('never')
+  never(): Promise<never> {
+    return new Promise(() => undefined);
   }
   @Get('rows')
   async unread(): Promise<string> {
@@ -256,6 +261,18 @@ describe.each([
     client.destroy();
     await eventually(() => !isHeld());
   });
+
+  it.each(['file', 'service', 'own'])(
+    'frees its key when its pipelined request loses its connection, "%s"',
+    async (path) => {
+      const { url, isHeld } = await start();
+      const connection = createConnection(Number(new URL(url).port), '127.0.0.1');
+      connection.write(['never', path].map((name) => `GET /${name} HTTP/1.1\r\nHost: shop\r\n\r\n`).join(''));
+      await eventually(isHeld);
+      connection.destroy();
+      await eventually(() => !isHeld());
+    },
+  );
 
   it('frees the key of a result that nobody read when the request is over', async () => {
     const { url, isHeld } = await start();

@@ -138,11 +138,12 @@ export class LockedMethod {
 
   /** Resolves when the method has returned. Holds the lock until the work behind the returned value has ended. */
   #callWithFollowedResult(
-    request: LockRequest,
+    lockRequest: LockRequest,
     args: readonly unknown[],
     { callMethod, runStep, writesResponse }: MethodCall,
   ): Promise<unknown> {
-    const response = getCurrentRequest()?.pendingResponse;
+    const currentRequest = getCurrentRequest();
+    const request = currentRequest?.hasEnded === true ? undefined : currentRequest;
     return new Promise((resolve, reject) => {
       const whenReleased = (): Promise<unknown> => lockedRun;
       const callAndFollow: LockedWork<unknown> = async (locks) => {
@@ -152,7 +153,7 @@ export class LockedMethod {
           locks,
           whenReleased,
           writesResponse,
-          response,
+          request,
           outlivesRequest: this.#outlivesClient,
         });
         if (!result) return returnedValue;
@@ -165,7 +166,7 @@ export class LockedMethod {
         return result.ended;
       };
       const work: LockedWork<unknown> = runStep ? (locks) => runStep(locks, () => callAndFollow(locks)) : callAndFollow;
-      const lockedRun = this.#runLocked(request, work, (error) => this.#getBusyResult(error, args));
+      const lockedRun = this.#runLocked(lockRequest, work, (error) => this.#getBusyResult(error, args));
       lockedRun.then(resolve, reject);
     });
   }

@@ -1,18 +1,19 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { isObject } from '../../decorators/is-object.js';
+import { type EventSource, onFirstEvent } from './shared-listeners.js';
 
-export interface RawResponse {
+interface Connection extends EventSource {
+  readonly destroyed?: boolean;
+}
+
+export interface RawResponse extends EventSource {
   readonly writableEnded: boolean;
   readonly destroyed?: boolean;
   readonly closed?: boolean;
   /** Stream of HTTP/2; `null` after its end. */
   readonly stream?: { readonly destroyed: boolean } | null;
-  once(event: 'close' | 'finish', listener: () => void): unknown;
-  off(event: 'close' | 'finish', listener: () => void): unknown;
+  readonly req?: object;
 }
-
-/** A query of GraphQL has many listeners, and Node warns of more than ten of one event. */
-const endListeners = new WeakMap<RawResponse, Set<() => void>>();
 
 export function getRawResponse(context: ExecutionContext): RawResponse | undefined {
   switch (context.getType<string>()) {
@@ -28,8 +29,10 @@ export function getRawResponse(context: ExecutionContext): RawResponse | undefin
   }
 }
 
-export function isClosed({ closed, destroyed, stream }: RawResponse): boolean {
-  return closed === true || destroyed === true || stream === null || stream?.destroyed === true;
+export function isClosed(response: RawResponse): boolean {
+  const { closed, destroyed, stream } = response;
+  const isResponseClosed = closed === true || destroyed === true || stream === null || stream?.destroyed === true;
+  return isResponseClosed || getConnection(response)?.destroyed === true;
 }
 
 /**
@@ -37,25 +40,31 @@ export function isClosed({ closed, destroyed, stream }: RawResponse): boolean {
  * listener.
  */
 export function onResponseEnd(response: RawResponse, listener: () => void): () => void {
-  const listeners = endListeners.get(response) ?? listenForEnd(response);
-  listeners.add(listener);
-  return () => void listeners.delete(listener);
+  const connection = getConnection(response);
+  const removers = [
+    onFirstEvent(response, ['close', 'finish'], onEnd),
+    ...(connection ? [onFirstEvent(connection, ['close'], onEnd)] : []),
+  ];
+  const immediate = isClosed(response) ? setImmediate(onEnd) : undefined;
+  const stopListening = (): void => {
+    clearImmediate(immediate);
+    for (const remove of removers) remove();
+  };
+  return stopListening;
+
+  function onEnd(): void {
+    stopListening();
+    listener();
+  }
 }
 
-function listenForEnd(response: RawResponse): Set<() => void> {
-  const listeners = new Set<() => void>();
-  const onEnd = (): void => {
-    response.off('close', onEnd);
-    response.off('finish', onEnd);
-    endListeners.delete(response);
-    for (const listener of listeners) listener();
-    listeners.clear();
-  };
-  endListeners.set(response, listeners);
-  if (isClosed(response)) setImmediate(onEnd);
-  response.once('close', onEnd);
-  response.once('finish', onEnd);
-  return listeners;
+/**
+ * Returns the connection of an HTTP/1 request. The response to a pipelined request has no connection before the earlier
+ * responses are out, and has no event when the connection is lost.
+ */
+function getConnection({ req, stream }: RawResponse): Connection | undefined {
+  const { socket }: { readonly socket?: unknown } = req ?? {};
+  return stream === undefined && isEventSource(socket) ? socket : undefined;
 }
 
 /** Returns the first candidate that is a response of Node, or has one in `raw` as Fastify's replies do. */
@@ -66,6 +75,9 @@ function findRawResponse(...candidates: readonly unknown[]): RawResponse | undef
 }
 
 function isRawResponse(value: unknown): value is RawResponse {
-  if (!isObject(value) || !('writableEnded' in value)) return false;
-  return ['once', 'off'].every((name) => typeof Reflect.get(value, name) === 'function');
+  return isEventSource(value) && 'writableEnded' in value;
+}
+
+function isEventSource(value: unknown): value is Connection {
+  return isObject(value) && ['once', 'off'].every((name) => typeof Reflect.get(value, name) === 'function');
 }

@@ -13,7 +13,9 @@ const requestScopeStorage = sharedState('requests', () => new AsyncLocalStorage<
 export class RequestScope {
   readonly #response: RawResponse | undefined;
   #abandonController: AbortController | undefined;
+  readonly #abandonListeners = new Set<() => void>();
   #hasEnded = false;
+  #isAbandoned = false;
   #stopListening = (): void => undefined;
 
   constructor(readonly context: ExecutionContext) {
@@ -36,9 +38,28 @@ export class RequestScope {
     return this.#abandonController.signal;
   }
 
-  /** Response to the request; `undefined` after the handler has ended, when further work belongs to no request. */
-  get pendingResponse(): RawResponse | undefined {
-    return this.#hasEnded ? undefined : this.#response;
+  /** Whether the handler has ended: further work belongs to no request. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /**
+   * Calls `listener` once the response is written or its connection is closed, or an interceptor or the transport has
+   * stopped waiting for the handler. Returns a function that removes the listener.
+   */
+  onOver(listener: () => void): () => void {
+    if (this.#isAbandoned) setImmediate(listener);
+    this.#abandonListeners.add(listener);
+    const stopListening = this.onResponseEnd(listener);
+    return () => {
+      this.#abandonListeners.delete(listener);
+      stopListening();
+    };
+  }
+
+  /** Calls `listener` once the response is written or its connection is closed. Returns a function that removes it. */
+  onResponseEnd(listener: () => void): () => void {
+    return this.#response ? onResponseEnd(this.#response, listener) : () => undefined;
   }
 
   end(): void {
@@ -51,6 +72,8 @@ export class RequestScope {
     if (this.#hasEnded) return;
     this.#abortWaits('The request ended while it waited for a lock');
     this.end();
+    this.#isAbandoned = true;
+    for (const listener of this.#abandonListeners) listener();
   }
 
   readonly #handleClose = (): void => {

@@ -1,7 +1,7 @@
 import { isObservable } from 'rxjs';
 import { AbortListener, LockConfigurationError, type LockHandle } from '../../core/index.js';
 import { isObject } from '../../decorators/is-object.js';
-import { onResponseEnd, type RawResponse } from '../requests/raw-response.js';
+import type { RequestScope } from '../requests/request-scope.js';
 import { followIterator } from './followed-iterator.js';
 import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 import { followObservable } from './followed-observable.js';
@@ -18,8 +18,8 @@ interface LockedCall {
   readonly whenReleased: () => Promise<unknown>;
   /** Whether the method writes the response itself, and returns nothing. */
   readonly writesResponse: boolean;
-  /** Response to the request that the call belongs to. */
-  readonly response: RawResponse | undefined;
+  /** Request that the call belongs to. */
+  readonly request: RequestScope | undefined;
   readonly outlivesRequest: boolean;
 }
 
@@ -32,7 +32,7 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
   if (!isObject(result) && typeof result !== 'function' && !call.writesResponse) return undefined;
   let onEnd = (): void => undefined;
   const ended = new Promise<void>((resolve) => (onEnd = resolve));
-  const { label, locks, whenReleased, writesResponse, outlivesRequest } = call;
+  const { label, locks, whenReleased, writesResponse, request, outlivesRequest } = call;
   const hasResponseOnly = result === undefined && writesResponse;
   const followedResult = hasResponseOnly
     ? { value: undefined, cancel: () => undefined }
@@ -42,9 +42,9 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
     followedResult.cancel(reason);
     onEnd();
   };
-  const response = outlivesRequest && !hasResponseOnly ? undefined : call.response;
-  const stopListening =
-    response && onResponseEnd(response, () => cancel(new Error('The request of this result is over')));
+  const onOver = (): void => cancel(new Error('The request of this result is over'));
+  if (hasResponseOnly) void ended.then(request?.onResponseEnd(onOver));
+  else if (!outlivesRequest) void ended.then(request?.onOver(onOver));
   for (const { signal } of locks) {
     const cancelOnLoss = (): void => cancel(signal.reason);
     if (signal.aborted) cancelOnLoss();
@@ -53,7 +53,6 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
       void ended.then(() => listener.end());
     }
   }
-  void ended.then(stopListening);
   return { value: followedResult.value, cancel, ended };
 }
 
