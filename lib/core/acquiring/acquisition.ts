@@ -184,7 +184,10 @@ export class Acquisition implements AcquireRequest {
     service.pendingWork.end();
     const isCancelled = (signal?.aborted === true && error === signal.reason) || isLockError(error, 'LOCK_SHUTDOWN');
     const failure: unknown = isCancelled ? error : service.observers.notifyFailure(key, 'acquire', error);
-    if (!this.#hasPassedTurn) turns.failTurn(slot, failure, deadline);
+    if (!this.#hasPassedTurn) {
+      if (isCancelled) turns.endTurn(slot);
+      else turns.failTurn(slot, failure, deadline);
+    }
     throw failure;
   }
 

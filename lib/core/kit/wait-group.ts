@@ -13,7 +13,9 @@ export class WaitGroup {
     for (const resolve of this.#idleListeners.splice(0)) resolve();
   }
 
+  /** Also waits for tasks that begin after this method in the same synchronous call, as when an observer calls it. */
   async waitUntilIdle(): Promise<void> {
+    await Promise.resolve();
     while (this.#taskCount > 0) await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
   }
 }

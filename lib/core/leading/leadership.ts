@@ -130,6 +130,7 @@ export class Leadership implements AsyncDisposable {
       const pauseMs = await this.#runOneTerm();
       if (pauseMs > 0) await pause(clock, pauseMs, { signal });
     }
+    this.dependencies.turns.consumeYieldMark(this.settings.fullKey);
     this.#changes.end();
   }
 

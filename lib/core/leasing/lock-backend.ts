@@ -2,6 +2,7 @@ import { isLockError, LockBackendError, NotSentError } from '../contract/errors.
 import type { HealthSource } from '../contract/health.js';
 import type { Guarantee, LeaseAttempt, LeaseStore } from '../contract/lease-store.js';
 import { AbortListener } from '../time/abort-listener.js';
+import { scheduleReplyTimeout } from '../time/reply-timeout.js';
 import { LinkedQueue } from '../time/linked-queue.js';
 import { assertTtl } from '../options/option-resolver.js';
 import { type Clock, systemClock, type Timer } from '../time/timers.js';
@@ -173,7 +174,7 @@ export class LockBackend {
   }
 
   #scheduleCheck(delayMs: number, clock: Clock): void {
-    this.#checkTimer = clock.schedule(delayMs, () => this.#checkPending(clock), { background: true });
+    this.#checkTimer = scheduleReplyTimeout(clock, delayMs, () => this.#checkPending(clock), { background: true });
   }
 
   /** Rejects acquisitions unsent for too long. Calls `#onOverdue` for those sent and unanswered for `SILENCE_MS`. */

@@ -5,6 +5,7 @@ import type { BackendHealth, HealthSource } from '../contract/health.js';
 import { HealthListeners } from '../contract/health-listeners.js';
 import { ownMetadata } from '../contract/holder.js';
 import type { LeaseStore } from '../contract/lease-store.js';
+import { runDetached } from '../time/detached.js';
 import { type Clock, pause } from '../time/timers.js';
 import type { ReleaseInBackground, OwnedKey } from './owned-key.js';
 import { RecentOutcomes } from './recent-outcomes.js';
@@ -90,7 +91,7 @@ export class ObservedHealth implements HealthSource {
     const isServerSuspected = streak.haveOtherKeysFailed || clock.now() - streak.since >= MIN_FAILING_MS;
     const isReportedDown = this.store.health?.current.status === 'down';
     if (streak.failureCount >= MIN_FAILURES_TO_PROBE && isServerSuspected && !isReportedDown && !this.#isProbing)
-      void this.#probe(clock);
+      this.#startProbe(clock);
   }
 
   /** Notes that the store could not start. Reports `down` until the server carries out an acquisition. */
@@ -104,7 +105,7 @@ export class ObservedHealth implements HealthSource {
     if (this.#isDown || this.store.health?.current.status === 'down') return;
     this.#isDown = true;
     this.#listeners.notify(this.current);
-    if (!this.#isProbing) void this.#probe(clock);
+    if (!this.#isProbing) this.#startProbe(clock);
   }
 
   close(): void {
@@ -123,7 +124,7 @@ export class ObservedHealth implements HealthSource {
     const isFailureRecent = streak.clock.now() - (this.#outcomes.lastFailure?.at ?? 0) < MIN_FAILING_MS;
     if (!this.#isProbing && !(streak.wasAnsweredElsewhere && isFailureRecent)) return;
     this.#isDown = true;
-    if (!this.#isProbing) void this.#probe(streak.clock);
+    if (!this.#isProbing) this.#startProbe(streak.clock);
   }
 
   #endStreak(): void {
@@ -139,6 +140,11 @@ export class ObservedHealth implements HealthSource {
     const failures = this.#isDown ? this.#outcomes.lastFailure?.text : this.#outcomes.describeFailures();
     const details = [failures, storeHealth.detail].filter((detail) => detail !== undefined);
     return { ...storeHealth, status, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
+  }
+
+  /** Starts the probe outside of the locks of the caller whose request has failed. */
+  #startProbe(clock: Clock): void {
+    void runDetached(() => this.#probe(clock));
   }
 
   async #probe(clock: Clock): Promise<void> {

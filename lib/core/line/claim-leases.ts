@@ -122,12 +122,15 @@ export class ClaimLeases<Version> {
   }
 
   async release(key: string, owner: string): Promise<boolean> {
-    const wasHeld = await this.#changes.change(key, ({ line }) => ({
-      line: withoutOwner(line, owner),
-      result: isHolder(line, owner),
-    }));
-    this.#exclusiveOwners.delete(owner);
-    return wasHeld;
+    try {
+      return await this.#changes.change(key, ({ line }) => ({
+        line: withoutOwner(line, owner),
+        result: isHolder(line, owner),
+      }));
+    } finally {
+      // After an outage that was longer than its lease, the owner may never be released again.
+      this.#exclusiveOwners.delete(owner);
+    }
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {

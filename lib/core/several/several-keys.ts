@@ -1,10 +1,12 @@
 import type { Locker } from '../acquiring/locker.js';
 import type { LockHandle } from '../holding/lock-handle.js';
 import { runUnderLock } from '../holding/run-under.js';
-import type { AcquireOptions } from '../options/lock-options.js';
+import type { AcquireOptions, ResolvedOptions } from '../options/lock-options.js';
 import { JoinedSignal } from '../kit/joined-signal.js';
+import { SILENCE_MS } from '../leasing/contender.js';
 import { Deadline } from '../time/deadline.js';
 import type { Clock } from '../time/timers.js';
+import { isFulfilledWithin } from '../time/within.js';
 import { LockSet } from './lock-set.js';
 import { type ResolvedKey, resolveKeys, type WantedKey } from './wanted-keys.js';
 
@@ -27,7 +29,7 @@ export class SeveralKeys {
       while (takenLocks.length < resolvedKeys.length) {
         const remainingKeys = resolvedKeys.slice(takenLocks.length);
         if (remainingKeys.length > 1)
-          takenLocks.push(...(await new LockSet(takenLocks).run(() => this.#takeFreeKeys(remainingKeys))));
+          takenLocks.push(...(await new LockSet(takenLocks).run(() => this.#takeFreeKeys(remainingKeys, deadline))));
         const busyKey = resolvedKeys[takenLocks.length];
         if (busyKey) takenLocks.push(await this.#waitForKey(busyKey, deadline, new LockSet([...takenLocks])));
       }
@@ -49,15 +51,34 @@ export class SeveralKeys {
     return runUnderLock(lockSet, () => work(lockSet), this.locker.resolve(options));
   }
 
-  /** Tries all `keys` at once. Returns the locks before the first key that is not free, and releases the others. */
-  async #takeFreeKeys(keys: readonly ResolvedKey[]): Promise<LockHandle[]> {
-    // A failed attempt counts as a busy key. The caller then waits for this key, and throws if that fails, too.
-    const attempts = keys.map(({ key, options }) => this.locker.tryAcquire(key, options).catch(() => null));
-    const results = await Promise.all(attempts);
+  /**
+   * Tries all `keys` at once, for a caller that waits until the deadline at most. Returns the locks before the first key
+   * that is not free, and releases the others.
+   */
+  async #takeFreeKeys(keys: readonly ResolvedKey[], deadline: Deadline): Promise<LockHandle[]> {
+    const lateController = new AbortController();
+    const attempts = Promise.all(keys.map((key) => this.#tryKey(key, lateController.signal)));
+    const mayWait = keys.some(({ options }) => options.waitMs > 0);
+    if (mayWait && !(await isFulfilledWithin(this.clock, Math.max(deadline.remainingMs, SILENCE_MS), attempts)))
+      lateController.abort();
+    const results = await attempts;
     const busyIndex = results.indexOf(null);
     const resultsBeforeBusy = busyIndex < 0 ? results : results.slice(0, busyIndex);
     await releaseUnused(results.slice(resultsBeforeBusy.length));
     return resultsBeforeBusy.filter((lock) => lock !== null);
+  }
+
+  /** A failed attempt counts as a busy key. The caller then waits for this key, and throws if that fails, too. */
+  async #tryKey({ key, options }: ResolvedKey, lateSignal: AbortSignal): Promise<LockHandle | null> {
+    const joinedSignal = new JoinedSignal(options.signal ? [options.signal, lateSignal] : [lateSignal]);
+    const attemptOptions: ResolvedOptions = { ...options, signal: joinedSignal.signal };
+    try {
+      return await this.locker.tryAcquire(key, attemptOptions);
+    } catch {
+      return null;
+    } finally {
+      joinedSignal.end();
+    }
   }
 
   /**
@@ -69,7 +90,8 @@ export class SeveralKeys {
     { remainingMs }: Deadline,
     takenLockSet: LockSet,
   ): Promise<LockHandle> {
-    const waitOptions = { ...options, waitMs: remainingMs };
+    // With a wait of 0 ms, only the store's own time-out would end an attempt that gets no answer.
+    const waitOptions = { ...options, waitMs: options.waitMs > 0 ? Math.max(remainingMs, 1) : 0 };
     if (takenLockSet.locks.length === 0) return this.locker.acquire(key, waitOptions);
     const { signal: lossSignal } = takenLockSet;
     const joinedSignal = options.signal ? new JoinedSignal([options.signal, lossSignal]) : undefined;

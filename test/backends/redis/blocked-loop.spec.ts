@@ -57,5 +57,23 @@ wantedOf([
       }
       expect({ states, failures }).toEqual({ states: [], failures: [] });
     });
+
+    it('a waiter whose time was over before the answer to another caller was read is told that the key is held', async () => {
+      const failures: string[] = [];
+      const locks = world.closing(
+        new LockService(world.backend(OPTIONS[name]), {
+          observers: [{ backendFailed: ({ operation }) => failures.push(operation) }],
+        }),
+      );
+      await (await locks.acquire('warm-up')).release();
+      const holder = locks.acquire('k');
+      const waiter = locks.acquire('k', { waitMs: 150 });
+      const refusal = expect(waiter).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+      await checkPhase();
+      blockEventLoop(atLeastMs(400));
+      await refusal;
+      await (await holder).release();
+      expect(failures).toEqual([]);
+    });
   }),
 );

@@ -26,6 +26,18 @@ describe.each(['queue', 'plain'] as const)('a release that nobody waits for, in 
     return { seen };
   };
 
+  it('is sent when an observer of the end closes the service', async () => {
+    let closed: Promise<void> | undefined;
+    const failures: unknown[] = [];
+    const backendFailed = (failure: unknown): void => void failures.push(failure);
+    const locks = world.service({ mode });
+    locks.observe({ released: () => void (closed = locks.close()), backendFailed });
+    await locks.withLock('k', () => undefined);
+    await closed;
+    expect(await world.operator.exists('lock:{k}')).toBe(0);
+    expect(failures).toEqual([]);
+  });
+
   it.each(['waits already', 'asks afterwards'])(
     'is followed by the next caller, who %s, before it is answered',
     async (when) => {

@@ -50,6 +50,18 @@ describe('waiters that are not told, redis, mode queue', () => {
     return performance.now() - since;
   }
 
+  it('end with their time where they want several keys, however long an answer may take', async () => {
+    const locks = world.service({ requestTimeoutMs: 60_000 });
+    await (await locks.acquireAll(['a', 'b'])).release();
+    world.server.freeze();
+    try {
+      await expect(locks.acquireAll(['a', 'b'], { waitMs: 150 })).rejects.toMatchObject({ code: 'LOCK_BACKEND' });
+    } finally {
+      world.server.thaw();
+    }
+    await eventually(async () => (await locks.acquireAll(['a', 'b'], { waitMs: 10_000 })).release());
+  });
+
   it.each([1, 2, 3, 5])(`%d of them that are frozen cost the next one no more than ${LATEST_MS} ms`, async (count) => {
     const holder = await win(world.backend(), 'key');
     const proxy = await world.proxy();

@@ -137,8 +137,8 @@ export const OF_JOINED_READERS: readonly Mutant[] = [
   {
     mistake: 'tells one reader of a loss',
     file: 'holding/hold.ts',
-    from: 'this.#lossController ??= new AbortController()',
-    to: 'this.#lossController = new AbortController()',
+    from: 'this.#lossController ??= createUnlimitedAbortController()',
+    to: 'this.#lossController = createUnlimitedAbortController()',
   },
   {
     mistake: 'frees the key with the first reader who leaves',
