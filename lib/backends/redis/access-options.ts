@@ -79,10 +79,11 @@ export function createLoginSourceFromSecrets({
   password,
 }: Pick<RedisHostOptions, 'username' | 'password'>): LoginSource {
   if (typeof username !== 'function' && typeof password !== 'function') return { username, password };
-  return async () => ({
-    username: await resolveSecret('username', username),
-    password: await resolveSecret('password', password),
-  });
+  return async () => {
+    const secrets = [resolveSecret('username', username), resolveSecret('password', password)] as const;
+    const [resolvedUsername, resolvedPassword] = await Promise.all(secrets);
+    return { username: resolvedUsername, password: resolvedPassword };
+  };
 }
 
 async function resolveSecret(option: string, secret: RedisSecret | undefined): Promise<string | undefined> {

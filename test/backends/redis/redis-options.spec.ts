@@ -18,6 +18,8 @@ function attempt(options: unknown): unknown {
   return undefined;
 }
 
+const PROMPT = { enableOfflineQueue: false, maxRetriesPerRequest: 0 };
+
 describe('redis() refuses', () => {
   it.each<[string, unknown, option: string]>([
     ['no options', undefined, 'options'],
@@ -31,6 +33,11 @@ describe('redis() refuses', () => {
     [
       'a client that sends again what was lost, for getset',
       { client: new Redis({ lazyConnect: true, enableOfflineQueue: false }), mode: 'getset' },
+      'client',
+    ],
+    [
+      'a client whose commands wait for a pipeline, for getset',
+      { client: new Redis({ ...PROMPT, lazyConnect: true, enableAutoPipelining: true }), mode: 'getset' },
       'client',
     ],
     ['both', { url, client: new Redis({ lazyConnect: true }) }, 'client'],
@@ -144,7 +151,7 @@ describe('redis() takes', () => {
     [
       'a client for getset that sends nothing late',
       {
-        client: new Redis({ lazyConnect: true, enableOfflineQueue: false, maxRetriesPerRequest: 0 }),
+        client: new Redis({ ...PROMPT, lazyConnect: true }),
         mode: 'getset',
       },
     ],

@@ -78,9 +78,11 @@ interface SendRisk {
 
 function sendRiskOfIoredis(options: Partial<Record<string, unknown>>): SendRisk {
   const canResend = options.autoResendUnfulfilledCommands !== false && options.maxRetriesPerRequest !== 0;
+  // A command waits in the client until all replies of the automatic pipeline before it are there.
+  const mayWaitForPipeline = options.enableAutoPipelining === true;
   return {
-    maySendLate: options.enableOfflineQueue !== false || canResend,
-    requiredOptions: 'enableOfflineQueue: false, maxRetriesPerRequest: 0',
+    maySendLate: options.enableOfflineQueue !== false || canResend || mayWaitForPipeline,
+    requiredOptions: 'enableOfflineQueue: false, maxRetriesPerRequest: 0, enableAutoPipelining: false',
   };
 }
 

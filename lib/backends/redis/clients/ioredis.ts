@@ -131,7 +131,7 @@ function combineLogins(login: LoginSource, sentinelLogin: LoginSource): LoginSou
     sentinelPassword: password,
   });
   if (typeof login !== 'function' && typeof sentinelLogin !== 'function') return combine(login, sentinelLogin);
-  return async () => combine(await resolveLogin(login), await resolveLogin(sentinelLogin));
+  return async () => combine(...(await Promise.all([resolveLogin(login), resolveLogin(sentinelLogin)])));
 }
 
 export async function resolveLogin(login: LoginSource): Promise<Login> {

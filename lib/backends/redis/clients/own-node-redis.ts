@@ -111,6 +111,8 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
   async #connectAndAwaitEnd(): Promise<unknown> {
     const abortController = this.#abortController;
     const client = await this.#makeClient(abortController.signal, this.#reportError);
+    // The login is there. The time for it does not count as time of the handshake.
+    if (!this.#isEnded) this.emit('connecting');
     this.#endConnection = () => endNodeRedis(client, abortController);
     const connectionEnd = new Promise<unknown>((resolve) => {
       client.on('end', () => resolve(undefined));
