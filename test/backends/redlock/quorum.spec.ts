@@ -7,6 +7,8 @@ import { wantedOf } from '../describe-backend.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
 
 const LONG_TTL_MS = timeLimitOf(20_000);
+/** A process that stood still when the time-out was due gives its servers a quarter of it again. */
+const LATEST_TIMEOUT_MS = NODE_TIMEOUT_MS * 1.25;
 /** For three time-outs of a node. */
 const TIME_LIMIT_MS = timeLimitOf(30_000);
 
@@ -31,7 +33,7 @@ wantedOf(['redlock']).forEach((name) =>
           for (let round = 0; round < 3; round += 1) {
             const since = performance.now();
             const error = await failureOf(service.acquire('key', { waitMs: 60_000 }));
-            expect(performance.now() - since).toBeLessThan(NODE_TIMEOUT_MS + SLACK_MS);
+            expect(performance.now() - since).toBeLessThan(LATEST_TIMEOUT_MS + SLACK_MS);
             expect(error).toBeInstanceOf(LockBackendError);
             const { cause } = error as LockBackendError;
             expect(cause).toBeInstanceOf(AggregateError);
