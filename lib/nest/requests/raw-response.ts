@@ -40,22 +40,20 @@ export function isClosed(response: RawResponse): boolean {
  * listener.
  */
 export function onResponseEnd(response: RawResponse, listener: () => void): () => void {
-  const connection = getConnection(response);
-  const removers = [
-    onFirstEvent(response, ['close', 'finish'], onEnd),
-    ...(connection ? [onFirstEvent(connection, ['close'], onEnd)] : []),
-  ];
-  const immediate = isClosed(response) ? setImmediate(onEnd) : undefined;
-  const stopListening = (): void => {
-    clearImmediate(immediate);
-    for (const remove of removers) remove();
-  };
-  return stopListening;
-
-  function onEnd(): void {
+  const onEnd = (): void => {
     stopListening();
     listener();
-  }
+  };
+  const stopListening = (): void => {
+    clearImmediate(immediate);
+    ignoreResponse();
+    ignoreConnection?.();
+  };
+  const connection = getConnection(response);
+  const ignoreResponse = onFirstEvent(response, ['close', 'finish'], onEnd);
+  const ignoreConnection = connection && onFirstEvent(connection, ['close'], onEnd);
+  const immediate = isClosed(response) ? setImmediate(onEnd) : undefined;
+  return stopListening;
 }
 
 /**

@@ -6,6 +6,7 @@ import {
   NotSentError,
   pause,
   scheduleReplyTimeout,
+  type Timer,
 } from '../../../core/index.js';
 import { isUnknownDatabaseError, toLoggableError } from '../error.js';
 import { addClientListeners } from './client-events.js';
@@ -23,7 +24,7 @@ export class OwnClientLifecycle implements ClientLifecycle {
   /** Private, because printing a service must not print the password that the client has. */
   #client: RedisClient | undefined;
   #clientPromise: Promise<RedisClient> | undefined;
-  #handshakeTimer: { cancel(): void } | undefined;
+  #handshakeTimer: Timer | undefined;
   readonly #formerConnection: FormerConnection;
   /** Error with which requests fail at once, while the server says that it does not have the configured database. */
   #databaseError: LockConfigurationError | undefined;
@@ -155,6 +156,7 @@ export class OwnClientLifecycle implements ClientLifecycle {
   /** Replaces the client if no connection is ready in time, also while no request waits for one. */
   readonly #limitHandshake = (): void => {
     this.#handshakeTimer?.cancel();
+    if (this.state.isClosed) return;
     const onTimeout = (): void => this.#replaceClient(`no connection within ${MAX_HANDSHAKE_MS} ms`);
     this.#handshakeTimer = scheduleReplyTimeout(this.clock, MAX_HANDSHAKE_MS, onTimeout, { background: true });
   };
