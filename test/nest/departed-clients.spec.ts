@@ -53,6 +53,12 @@ describe.each([
   @Controller()
   class Sales {
     constructor(private readonly stock: Stock) {}
+    @Post('long/:who')
+    @Locked('sale', { waitMs: 600_000 })
+    async long(@Param('who') who: string): Promise<string> {
+      ran.push(who);
+      return who;
+    }
     @Post('never')
     never(): Promise<never> {
       return new Promise(() => undefined);
@@ -136,7 +142,7 @@ describe.each([
     const { url, locks, waiters } = await start();
     const held = await locks.acquire('sale');
     const connection = createConnection(Number(new URL(url).port), '127.0.0.1');
-    connection.write(['never', 'buy/gone'].map((path) => `POST /${path} HTTP/1.1\r\nHost: shop\r\n\r\n`).join(''));
+    connection.write(['never', 'long/gone'].map((path) => `POST /${path} HTTP/1.1\r\nHost: shop\r\n\r\n`).join(''));
     await eventually(() => waiters() === 1);
     connection.destroy();
     await eventually(() => waiters() === 0);
