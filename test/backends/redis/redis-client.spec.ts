@@ -23,20 +23,28 @@ describe('a client that was given', () => {
     ['ioredis 6', (url, options) => new Redis(url, options)],
     ['ioredis 6, RESP2', (url, options) => new Redis(url, { ...options, protocol: 2 })],
     ['ioredis 6, numbers as text', (url, options) => new Redis(url, { ...options, stringNumbers: true })],
-    ['ioredis 6, auto-pipelining', (url, options) => new Redis(url, { ...options, enableAutoPipelining: true })],
     ['ioredis 6, key prefix', (url, options) => new Redis(url, { ...options, keyPrefix: 'app:' })],
     ['ioredis 5', (url, options) => new Redis5(url, options)],
     ['ioredis 5, key prefix', (url, options) => new Redis5(url, { ...options, keyPrefix: 'app:' })],
   ];
 
+  async function expectLocksAndStays(client: RedisClient & EventCounter, mode: RedisMode): Promise<void> {
+    const listeners = EVENTS.map((event) => client.listenerCount(event));
+    await expectLocks(client, mode);
+    await expect(client.call('PING')).resolves.toBe('PONG');
+    expect(EVENTS.map((event) => client.listenerCount(event))).toEqual(listeners);
+  }
+
   describe.each(makers)('%s', (_version, make) => {
     it.each(MODES)('locks, waits, renews, and stays as it was (%s)', async (mode) => {
       const client = world.disconnecting(make(world.server.url, mode === 'getset' ? PROMPT : {}));
-      const listeners = EVENTS.map((event) => client.listenerCount(event));
-      await expectLocks(client, mode);
-      await expect(client.call('PING')).resolves.toBe('PONG');
-      expect(EVENTS.map((event) => client.listenerCount(event))).toEqual(listeners);
+      await expectLocksAndStays(client, mode);
     });
+  });
+
+  it.each(['queue', 'plain'] as const)('that pipelines by itself locks, and stays as it was (%s)', async (mode) => {
+    const client = world.disconnecting(new Redis(world.server.url, { enableAutoPipelining: true }));
+    await expectLocksAndStays(client, mode);
   });
 
   it('is never cut, also when an answer is overdue', async () => {
