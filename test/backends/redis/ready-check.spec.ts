@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisClient } from 'nestjs-distributed-lock/redis';
-import { createOwnClientOptions, withDatabaseCheck } from '../../../lib/backends/redis/clients/ioredis.js';
+import { createOwnClientOptions, withConnectionCheck } from '../../../lib/backends/redis/clients/ioredis.js';
 import { askRedis } from '../../servers/ask-redis.js';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
@@ -68,7 +68,7 @@ describe('what counts as a connection', () => {
     }).listen(0, '127.0.0.1');
     await once(door, 'listening');
     const { port } = door.address() as AddressInfo;
-    const client = world.disconnecting(withDatabaseCheck(make(port)));
+    const client = world.disconnecting(withConnectionCheck(make(port)));
     let [closed, ready] = [0, 0];
     client.on('error', () => undefined);
     client.on('close', () => (closed += 1));

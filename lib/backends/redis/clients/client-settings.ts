@@ -92,6 +92,17 @@ export async function selectDatabase(db: number, sendCommand: RedisClient['call'
   }
 }
 
+/** Resolves to `master` or `slave`, or to `undefined` when the server or the user's rights do not allow `INFO`. */
+export async function readRole(sendCommand: RedisClient['call']): Promise<string | undefined> {
+  try {
+    // In lower case, because ioredis sends no `INFO` in upper case before the client is ready.
+    return /^role:(?<role>\w+)/mu.exec(String(await sendCommand('info', 'replication')))?.groups?.role;
+  } catch (error) {
+    if (!isErrorReply(error)) throw error;
+    return undefined;
+  }
+}
+
 /** Calls a login function until it succeeds. Resolves to `undefined` when `isStopped` returns true before that. */
 export async function getLoginWithRetries(
   login: LoginSource,

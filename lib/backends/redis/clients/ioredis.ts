@@ -10,6 +10,7 @@ import {
   KEEP_ALIVE_AFTER_MS,
   type MasterLocation,
   reconnectDelayMs,
+  readRole,
   selectDatabase,
   SENTINEL_TIMEOUT_MS,
   withServerName,
@@ -21,7 +22,7 @@ const DISCONNECT_TIMEOUT_MS = 50;
  * Options of the backend's own clients. The offline queue and retries are off: a command that waits in the client could
  * run after it was reported as failed.
  *
- * Automatic pipelines are off, because they treat `ssubscribe` as an ordinary command. `withDatabaseCheck` replaces the
+ * Automatic pipelines are off, because they treat `ssubscribe` as an ordinary command. `withConnectionCheck` replaces the
  * ready check. `KeyTracking` is written for RESP2, which all servers speak.
  */
 const FIXED_OPTIONS = {
@@ -45,22 +46,23 @@ export function createOwnClientOptions() {
 type ReadyCheckCallback = (error: unknown, info?: object) => void;
 
 /**
- * Replaces the ready check of ioredis, so that a client becomes ready only in its configured database.
+ * Replaces the ready check of ioredis, so that a client becomes ready only in its configured database, and under Sentinel
+ * only at a master. With another role than `master`, ioredis connects again and asks the next Sentinel.
  *
  * ioredis itself uses database 0 when `SELECT` fails, for example on a busy server. The check of ioredis needs `INFO`,
  * which some servers do not have. With no check, ioredis 5 counts a connection that ended during its handshake as
  * ready, and never connects again: https://github.com/redis/ioredis/issues/2099
  */
-export function withDatabaseCheck<Client extends RedisClient>(client: Client): Client {
-  const checkDatabase = async (onChecked: ReadyCheckCallback): Promise<void> => {
-    try {
-      await selectDatabase(client.options?.db ?? 0, (...command) => client.call(...command));
-    } catch (error) {
-      return onChecked(error);
-    }
-    onChecked(undefined, {});
+export function withConnectionCheck<Client extends RedisClient>(client: Client): Client {
+  const sendCommand: RedisClient['call'] = (...command) => client.call(...command);
+  const { db = 0, sentinels } = client.options ?? {};
+  const checkConnection = async (): Promise<object> => {
+    await selectDatabase(db, sendCommand);
+    return sentinels ? { role: await readRole(sendCommand) } : {};
   };
-  Reflect.set(client, '_readyCheck', (onChecked: ReadyCheckCallback) => void checkDatabase(onChecked));
+  Reflect.set(client, '_readyCheck', (onChecked: ReadyCheckCallback) => {
+    checkConnection().then((info) => onChecked(undefined, info), onChecked);
+  });
   return client;
 }
 
@@ -98,7 +100,7 @@ export async function importIoredis(): Promise<ClientMaker> {
   const makeClient = (location: ClientOptions, login: LoginSource): RedisClient => {
     const options = { ...createOwnClientOptions(), ...location };
     const client = typeof login === 'function' ? new LoginRedis(options, login) : new Redis({ ...options, ...login });
-    return withDatabaseCheck(client);
+    return withConnectionCheck(client);
   };
   return {
     makeClient: ({ tls, ...location }, login) =>

@@ -6,7 +6,7 @@ import { callNodeRedis } from './node-redis-command.js';
 import type { NodeRedisClient } from './node-redis-types.js';
 import { endNodeRedis } from './own-node-redis.js';
 
-type SentinelClientMaker = (address: Required<RedisAddress>, signal: AbortSignal) => Promise<NodeRedisClient>;
+type SentinelClientMaker = (address: Required<RedisAddress>, signal: AbortSignal) => NodeRedisClient;
 
 /** @throws when no Sentinel knows the master: https://redis.io/docs/latest/develop/reference/sentinel-clients/ */
 export async function findMasterAddress(
@@ -28,15 +28,12 @@ export async function findMasterAddress(
 }
 
 /** Resolves to host and port, or to `null` when the Sentinel does not know the master. */
-async function askForMasterAddress(name: string, makeClient: (signal: AbortSignal) => Promise<NodeRedisClient>) {
+async function askForMasterAddress(name: string, makeClient: (signal: AbortSignal) => NodeRedisClient) {
   const abortController = new AbortController();
-  let client: NodeRedisClient | undefined;
+  const client = makeClient(abortController.signal);
   const connectAndAsk = async (): Promise<unknown> => {
-    client = await makeClient(abortController.signal);
-    const clientFailure = new Promise((_, reject) => client?.on('error', reject));
-    const masterReply = client
-      .connect()
-      .then(() => client && callNodeRedis(client, 'SENTINEL', 'get-master-addr-by-name', name));
+    const clientFailure = new Promise((_, reject) => client.on('error', reject));
+    const masterReply = client.connect().then(() => callNodeRedis(client, 'SENTINEL', 'get-master-addr-by-name', name));
     return Promise.race([clientFailure, masterReply]);
   };
   try {
@@ -49,7 +46,6 @@ async function askForMasterAddress(name: string, makeClient: (signal: AbortSigna
     if (!isAnswered) throw new Error(`no answer within ${SENTINEL_TIMEOUT_MS} ms`);
     return reply;
   } finally {
-    if (client) endNodeRedis(client, abortController);
-    else abortController.abort();
+    endNodeRedis(client, abortController);
   }
 }

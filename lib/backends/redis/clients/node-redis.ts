@@ -11,7 +11,7 @@ import {
 } from './client-settings.js';
 import { findMasterAddress } from './node-redis-sentinels.js';
 import type { NodeRedisClient, NodeRedisOptions } from './node-redis-types.js';
-import { OwnNodeRedis } from './own-node-redis.js';
+import { type NodeRedisMaker, OwnNodeRedis } from './own-node-redis.js';
 
 /**
  * Options of the backend's own clients. The offline queue would send commands late, and notices of maintenance would
@@ -56,23 +56,36 @@ export async function importNodeRedis(): Promise<ClientMaker> {
 export function createNodeRedisClientMaker(template: NodeRedisClient): ClientMaker {
   const duplicateTemplate = (location: ServerLocation, login: Login, signal: AbortSignal): NodeRedisClient =>
     template.duplicate(createClientOptions(location, login, signal));
-  const makeClientWithLogin = async (
-    location: ServerLocation,
-    login: LoginSource,
-    signal: AbortSignal,
-    onError: (error: unknown) => void,
-  ): Promise<NodeRedisClient> =>
-    duplicateTemplate(location, (await getLoginWithRetries(login, onError, () => signal.aborted)) ?? {}, signal);
   return {
-    makeClient: (location, login): RedisClient =>
-      new OwnNodeRedis((signal, onError) => makeClientWithLogin(location, login, signal, onError), location.db),
-    makeMasterClient: ({ db, tls, ...location }, login, sentinelLogin) =>
-      new OwnNodeRedis(async (signal, onError) => {
-        const address = await findMasterAddress(location, (sentinel, sentinelSignal) =>
-          makeClientWithLogin({ ...sentinel, tls: location.sentinelTls }, sentinelLogin, sentinelSignal, onError),
+    makeClient: (location, loginSource): RedisClient =>
+      new OwnNodeRedis(
+        async (signal, onError) => {
+          const login = await getLoginWithRetries(loginSource, onError, () => signal.aborted);
+          return duplicateTemplate(location, login ?? {}, signal);
+        },
+        { db: location.db },
+      ),
+    makeMasterClient: ({ db, tls, sentinels, ...location }, masterLoginSource, sentinelLoginSource) => {
+      let attemptCount = 0;
+      const connect: NodeRedisMaker = async (signal, onError) => {
+        const getLogin = (source: LoginSource) => getLoginWithRetries(source, onError, () => signal.aborted);
+        const [login = {}, sentinelLogin = {}] = await Promise.all([
+          getLogin(masterLoginSource),
+          getLogin(sentinelLoginSource),
+        ]);
+        signal.throwIfAborted();
+        // The first Sentinel may be dead, or may not have heard of a new master.
+        const firstIndex = attemptCount++ % sentinels.length;
+        const sentinelsInOrder = [...sentinels.slice(firstIndex), ...sentinels.slice(0, firstIndex)];
+        const address = await findMasterAddress(
+          { ...location, sentinels: sentinelsInOrder },
+          (sentinel, sentinelSignal) =>
+            duplicateTemplate({ ...sentinel, tls: location.sentinelTls }, sentinelLogin, sentinelSignal),
         );
-        return makeClientWithLogin({ ...address, tls }, login, signal, onError);
-      }, db),
+        return duplicateTemplate({ ...address, tls }, login, signal);
+      };
+      return new OwnNodeRedis(connect, { db, mustBeMaster: true });
+    },
   };
 }
 

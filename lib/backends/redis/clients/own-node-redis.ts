@@ -3,7 +3,13 @@ import { pause, systemClock } from '../../../core/index.js';
 import type { RedisArgument, RedisClient } from '../connection/redis-client.js';
 import { isErrorReply } from '../error.js';
 import { CHANGES_CHANNEL } from '../connection/key-tracking.js';
-import { createConnectionName, createReconnectRule, reconnectDelayMs, selectDatabase } from './client-settings.js';
+import {
+  createConnectionName,
+  createReconnectRule,
+  readRole,
+  reconnectDelayMs,
+  selectDatabase,
+} from './client-settings.js';
 import { callNodeRedis, LateWriteMonitor } from './node-redis-command.js';
 import type { NodeRedisClient } from './node-redis-types.js';
 
@@ -13,6 +19,14 @@ import type { NodeRedisClient } from './node-redis-types.js';
  * @param onError called with each error of the login function, which is called again after a pause
  */
 export type NodeRedisMaker = (signal: AbortSignal, onError: (error: unknown) => void) => Promise<NodeRedisClient>;
+
+/** Demands that a connection must meet to become ready. */
+interface ServerDemands {
+  /** @default 0 */
+  readonly db?: number | undefined;
+  /** @default false */
+  readonly mustBeMaster?: boolean;
+}
 
 const PUB_SUB_METHODS = {
   subscribe: 'subscribe',
@@ -30,7 +44,7 @@ type PubSubCommand = keyof typeof PUB_SUB_METHODS;
  */
 export class OwnNodeRedis extends EventEmitter implements RedisClient {
   readonly isCluster = false;
-  readonly options: { readonly connectionName: string; readonly db: number };
+  readonly options: { readonly connectionName: string; readonly db: number; readonly mustBeMaster: boolean };
   /** Private, because printing a service must not print the password that this function has. */
   readonly #makeClient: NodeRedisMaker;
   #status: 'wait' | 'connecting' | 'ready' | 'reconnecting' | 'end' = 'wait';
@@ -44,14 +58,18 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
   readonly #channels = new Set<string>();
   #attemptCount = 0;
 
-  constructor(makeClient: NodeRedisMaker, db = 0) {
+  constructor(makeClient: NodeRedisMaker, { db = 0, mustBeMaster = false }: ServerDemands = {}) {
     super();
     this.#makeClient = makeClient;
-    this.options = { connectionName: createConnectionName(), db };
+    this.options = { connectionName: createConnectionName(), db, mustBeMaster };
   }
 
   get status(): string {
     return this.#status;
+  }
+
+  get serverAddress(): RedisClient['serverAddress'] {
+    return this.#client?.options?.socket;
   }
 
   get stream(): RedisClient['stream'] {
@@ -72,7 +90,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
   }
 
   duplicate(): RedisClient {
-    return new OwnNodeRedis(this.#makeClient, this.options.db);
+    return new OwnNodeRedis(this.#makeClient, this.options);
   }
 
   async connect(): Promise<void> {
@@ -127,7 +145,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
       if (abortController.signal.aborted) return undefined;
       const isReady = await Promise.race([
         connectionEnd.then(() => false),
-        this.#connectToDatabase(client).then(() => true),
+        this.#connectAndCheck(client).then(() => true),
       ]);
       if (isReady) this.#onReady(client);
       return await connectionEnd;
@@ -136,10 +154,13 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     }
   }
 
-  async #connectToDatabase(client: NodeRedisClient): Promise<void> {
+  async #connectAndCheck(client: NodeRedisClient): Promise<void> {
     await client.connect();
-    const { connectionName, db } = this.options;
-    await selectDatabase(db, (command, ...args) => callNodeRedis(client, command, ...args));
+    const { connectionName, db, mustBeMaster } = this.options;
+    const sendCommand: RedisClient['call'] = (command, ...args) => callNodeRedis(client, command, ...args);
+    await selectDatabase(db, sendCommand);
+    if (mustBeMaster && (await readRole(sendCommand)) === 'slave')
+      throw new Error('the server that a Sentinel named as master is a replica');
     // A user may lack the right to SETNAME. With the option `name` of node-redis, the whole connection would fail then.
     callNodeRedis(client, 'CLIENT', 'SETNAME', connectionName).catch(() => undefined);
   }

@@ -1,7 +1,7 @@
 import { splitAddress } from './cluster-slots.js';
 import { createLoginSource } from '../access-options.js';
 import { tlsOptions } from '../clients/client-settings.js';
-import { createOwnClientOptions, withDatabaseCheck } from '../clients/ioredis.js';
+import { createOwnClientOptions, withConnectionCheck } from '../clients/ioredis.js';
 import { type RedisClientPackage, loadClientMaker } from '../clients/own-client.js';
 import type { ClientSource, NatMap, RedisCluster } from '../connection/redis-client.js';
 import type { RedisClusterOptions } from '../options.js';
@@ -54,7 +54,7 @@ export function createGivenClusterSource(givenCluster: RedisCluster): ClusterSou
         if (!node) throw new Error('the given Cluster is not connected');
         const location = translateAddress(address, natMap);
         const options = { ...createOwnClientOptions(), readOnly: false, keyPrefix: prefix, ...location };
-        return withDatabaseCheck(node.duplicate(options));
+        return withConnectionCheck(node.duplicate(options));
       };
       // A client with a prefix would subscribe to another channel than the scripts publish to.
       return { makeClient: createDuplicator(keyPrefix), makeSubscriber: createDuplicator('') };

@@ -13,7 +13,7 @@ import { addClientListeners } from './client-events.js';
 import type { ClientLifecycle } from './client-lifecycle.js';
 import { type ClientState, createClosedError } from './client-state.js';
 import { FormerConnection } from './former-connection.js';
-import type { ClientSource, RedisClient, RedisCommand } from './redis-client.js';
+import { type ClientSource, isConnectedTo, type RedisClient, type RedisCommand } from './redis-client.js';
 
 const MAX_HANDSHAKE_MS = 5_000;
 /** Minimum `timeoutMs` for tests of idle connections: half of it must be enough to make another connection. */
@@ -118,8 +118,10 @@ export class OwnClientLifecycle implements ClientLifecycle {
     if (this.state.isClosed) throw createClosedError();
     // Loading the client package may take long. The time-outs of the waiting requests begin again by `becomeUnusable`.
     if (!this.state.isUsable) this.state.becomeUnusable();
-    const onNewMaster = (): void => this.#replaceClient('another server has been made master');
-    this.#stopWatchingMaster ??= this.source.watchMaster?.(this.state.health, onNewMaster);
+    this.#stopWatchingMaster ??= this.source.watchMaster?.(this.state.health, (address) => {
+      if (!address || !this.#client || !isConnectedTo(this.#client, address))
+        this.#replaceClient('another server has been made master');
+    });
     this.#useClient(client);
     // The client also emits each failure as an event.
     client.connect().catch(() => undefined);

@@ -7,12 +7,14 @@ import type { ReportedHealth } from '../../../core/index.js';
 export interface RedisClient {
   readonly status: string;
   readonly isCluster: boolean;
-  /** The client's socket, while it has one. `bytesRead` changes whenever the server has sent something. */
-  readonly stream?: { readonly bytesRead?: number; cork(): void; uncork(): void } | undefined;
+  readonly stream?: RedisStream | undefined;
+  /** Address of the server while the client is connected. @default the address of `stream` */
+  readonly serverAddress?: { readonly host?: unknown; readonly port?: unknown } | undefined;
   readonly options?: {
     readonly keyPrefix?: string | undefined;
     readonly connectionName?: string | undefined;
     readonly db?: number | undefined;
+    readonly sentinels?: readonly object[] | null | undefined;
   };
   call(command: string, ...args: RedisArgument[]): Promise<unknown>;
   duplicate(override?: object): RedisClient;
@@ -20,6 +22,17 @@ export interface RedisClient {
   disconnect(reconnect?: boolean): void;
   on(event: string, listener: (...args: unknown[]) => void): unknown;
   off(event: string, listener: (...args: unknown[]) => void): unknown;
+}
+
+/** The client's socket, while it has one. */
+interface RedisStream {
+  /** Changes whenever the server has sent something. */
+  readonly bytesRead?: number;
+  /** `undefined` while the socket is connecting. */
+  readonly remoteAddress?: string | undefined;
+  readonly remotePort?: number | undefined;
+  cork(): void;
+  uncork(): void;
 }
 
 /** The part of an ioredis `Cluster` that the backend uses. */
@@ -49,6 +62,12 @@ interface NatAddress {
   readonly port: number;
 }
 
+/** Whether the client is connected to this address. If the address has a host name, false may be returned for true. */
+export function isConnectedTo({ stream, serverAddress }: RedisClient, { host, port }: NatAddress): boolean {
+  if (serverAddress) return serverAddress.host === host && serverAddress.port === port;
+  return stream?.remoteAddress?.replace(/^::ffff:/iu, '') === host && stream.remotePort === port;
+}
+
 export type RedisArgument = string | number;
 export type RedisCommand = readonly [name: string, ...args: RedisArgument[]];
 
@@ -59,6 +78,9 @@ export interface ClientSource {
   makeClient(): Promise<RedisClient>;
   /** Makes a client for subscriptions. @default `makeClient` */
   makeSubscriber?(): Promise<RedisClient>;
-  /** Calls `onNewMaster` when the Sentinels announce another master. Returns a function that ends the watch. */
-  watchMaster?(health: ReportedHealth, onNewMaster: () => void): () => void;
+  /**
+   * Calls `onNewMaster` for each announcement of another master by a Sentinel, with the master's address if it is known.
+   * Returns a function that ends the watch.
+   */
+  watchMaster?(health: ReportedHealth, onNewMaster: (address?: NatAddress) => void): () => void;
 }

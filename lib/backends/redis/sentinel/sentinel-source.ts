@@ -18,11 +18,10 @@ export function createSentinelSource(options: RedisSentinelOptions, clientPackag
     makeClient: async () =>
       (await loadClientMaker(clientPackage, 'sentinels')).makeMasterClient(location, login, sentinelLogin),
     watchMaster: (health, onNewMaster) => {
-      let lastMessage = '';
-      // Each Sentinel announces the same switch.
+      // Each Sentinel announces the switch when it hears of it. Until then it names the former master to those who ask.
       const onSwitchMessage = (message: string): void => {
-        if (message !== lastMessage) onNewMaster();
-        lastMessage = message;
+        const [host = '', port] = message.split(' ').slice(-2);
+        onNewMaster(natMap?.[`${host}:${port}`] ?? { host, port: Number(port) });
       };
       const makeClient = async (address: Required<RedisAddress>) =>
         (await loadClientMaker(clientPackage, 'sentinels')).makeClient(
