@@ -14,28 +14,39 @@ const MIN_DATE_S = 30 * 86_400;
 const MAX_DATE_S = 2 ** 31 - 1 - MIN_DATE_S;
 
 /**
+ * Differences in seconds between a server's clock and that of this process, by one reading. The server has read its clock
+ * between the request and the reply.
+ */
+interface ClockReading {
+  readonly minOffsetS: number;
+  readonly maxOffsetS: number;
+}
+
+/**
  * Estimate of a server's clock, by which its items expire. A reading is never ahead of the server's time. After a
- * suspension of the server a reading lags more, so the higher one of the last two offsets is used.
+ * suspension of the server a reading lags more, so the higher one of the last two readings is used.
  */
 export class ServerClock {
-  /** Seconds of the server's clock minus those of this process, by the last reading and the one before. */
-  #offsetS: number;
-  #previousOffsetS = -Infinity;
+  #reading: ClockReading;
+  #previousReading: ClockReading;
 
   /**
    * The first reading must come from a server that has just accepted a connection: a server then advances its clock.
    * @param readAt time of the request, in milliseconds of this process's clock
+   * @param receivedAt time of the reply
    */
   constructor(
     seconds: number,
     public readAt: number,
+    receivedAt: number,
   ) {
-    this.#offsetS = computeOffset(seconds, readAt);
+    this.#reading = createReading(seconds, readAt, receivedAt);
+    this.#previousReading = this.#reading;
   }
 
-  record(seconds: number, sentAt: number): void {
-    this.#previousOffsetS = this.#offsetS;
-    this.#offsetS = computeOffset(seconds, sentAt);
+  record(seconds: number, sentAt: number, receivedAt: number): void {
+    this.#previousReading = this.#reading;
+    this.#reading = createReading(seconds, sentAt, receivedAt);
     this.readAt = sentAt;
   }
 
@@ -45,7 +56,7 @@ export class ServerClock {
 
   /** Returns an exptime with which the server keeps an item for at least `ttlMs` from `now` on. */
   exptimeAfter(ttlMs: number, now: number): number {
-    return Math.ceil(this.#lowerBoundS(now) + MAX_LAG_S + ttlMs / 1_000);
+    return Math.ceil(this.#upperBoundS(now) + ttlMs / 1_000);
   }
 
   /**
@@ -53,23 +64,29 @@ export class ServerClock {
    * wall clock distorts tokens by no more than these bounds.
    */
   microsecondsAt(now: number, wallMs = Date.now()): bigint {
-    const lowerBoundS = this.#lowerBoundS(now);
-    const seconds = Math.min(Math.max(wallMs / 1_000, lowerBoundS), lowerBoundS + MAX_LAG_S);
+    const seconds = Math.min(Math.max(wallMs / 1_000, this.#lowerBoundS(now)), this.#upperBoundS(now));
     return BigInt(Math.floor(seconds * 1_000)) * 1_000n;
   }
 
   /** Returns bounds of the server's time in milliseconds: `lowerBoundMs` or at most `uncertaintyMs` later. */
   boundsAt(now: number): { readonly lowerBoundMs: number; readonly uncertaintyMs: number } {
-    return { lowerBoundMs: this.#lowerBoundS(now) * 1_000, uncertaintyMs: MAX_LAG_S * 1_000 };
+    const lowerBoundMs = this.#lowerBoundS(now) * 1_000;
+    return { lowerBoundMs, uncertaintyMs: this.#upperBoundS(now) * 1_000 - lowerBoundMs };
   }
 
-  /** Returns a time in seconds that is at most `MAX_LAG_S` behind the server's time, and never ahead of it. */
+  /** Returns a time in seconds that is never ahead of the server's time. */
   #lowerBoundS(now: number): number {
-    return Math.max(this.#offsetS, this.#previousOffsetS) + now / 1_000;
+    return Math.max(this.#reading.minOffsetS, this.#previousReading.minOffsetS) + now / 1_000;
+  }
+
+  /** Returns a time in seconds that is never behind the server's time. */
+  #upperBoundS(now: number): number {
+    return Math.max(this.#reading.maxOffsetS, this.#previousReading.maxOffsetS) + now / 1_000 + MAX_LAG_S;
   }
 }
 
-function computeOffset(seconds: number, sentAt: number): number {
-  if (seconds >= MIN_DATE_S && seconds <= MAX_DATE_S) return seconds - sentAt / 1_000;
+function createReading(seconds: number, sentAt: number, receivedAt: number): ClockReading {
+  if (seconds >= MIN_DATE_S && seconds <= MAX_DATE_S)
+    return { minOffsetS: seconds - receivedAt / 1_000, maxOffsetS: seconds - sentAt / 1_000 };
   throw new MemcachedError('protocol', `the server's clock shows ${seconds} seconds since 1970`);
 }

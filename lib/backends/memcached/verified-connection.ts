@@ -65,7 +65,7 @@ export class VerifiedConnection {
       this.transport.exchange(statisticsCommand('')),
       assertSameServerList(this.dialect, this.listOptions).catch((error: unknown) => this.#endOnLockError(error)),
     ]);
-    this.clock.record(Number(statisticsByName.get('time')), sentAt);
+    this.clock.record(Number(statisticsByName.get('time')), sentAt, this.localClock.now());
     this.advice = getServerAdvice(statisticsByName, this.serverSettings);
     this.onClockRead();
   }
@@ -87,7 +87,7 @@ async function connect(options: VerifiedConnectionOptions, protocol: 'meta' | 'c
       transport.exchange(statisticsCommand('')),
       transport.exchange(statisticsCommand(' settings')),
     ]);
-    const clock = new ServerClock(Number(statisticsByName.get('time')), sentAt);
+    const clock = new ServerClock(Number(statisticsByName.get('time')), sentAt, systemClock.now());
     await Promise.all([
       probeCapabilities(dialect, options.prefix, clock, sentAt),
       assertSameServerList(dialect, options),

@@ -130,7 +130,7 @@ for (const name of wantedOf(['memcached'])) {
           return [found];
         },
       };
-      const serverClock = new ServerClock(1_800_000_000, clock.now());
+      const serverClock = new ServerClock(1_800_000_000, clock.now(), clock.now());
       const dialect = new MetaDialect(link as unknown as MemcachedConnection);
       const connection = new VerifiedConnection(
         link as unknown as MemcachedConnection,

@@ -61,7 +61,7 @@ class World {
     random: Random,
   ) {
     const link = new MangledConnection(this.#server, fault, random);
-    const clock = new ServerClock(this.#server.now, systemClock.now());
+    const clock = new ServerClock(this.#server.now, systemClock.now(), systemClock.now());
     this.#connection = new VerifiedConnection(
       link as unknown as MemcachedConnection,
       new Dialect(link),
