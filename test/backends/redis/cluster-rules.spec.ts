@@ -1,11 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
+import { ClusterNodes } from '../../../lib/backends/redis/cluster/cluster-nodes.js';
+import { createClusterSource } from '../../../lib/backends/redis/cluster/cluster-source.js';
 import { throughout } from '../../conformance/contract.js';
 import { askRedis } from '../../servers/ask-redis.js';
 import { freePort } from '../../servers/free-port.js';
 import { RedisServer } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
+import { FaultProxy } from '../../support/fault-proxy.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
@@ -71,5 +74,23 @@ describe('one address with the rules of a cluster', () => {
     expect(failures).toEqual([]);
     const other = locksOf('queue');
     for (const { key } of held) await expect(other.withLock(key, () => 'in', { waitMs: 0 })).resolves.toBe('in');
+  });
+
+  it('answers a request on a node that the map of slots does not have, also when the map is loaded meanwhile', async () => {
+    const proxy = await FaultProxy.start({ port: server.port });
+    const seeds = [{ host: '127.0.0.1', port: server.port }];
+    const nodes = new ClusterNodes(createClusterSource({ cluster: seeds }), timeLimitOf(2_000));
+    try {
+      await nodes.loadSlots();
+      proxy.pause();
+      const reply = nodes.connectionTo(`127.0.0.1:${proxy.port}`).sendCommand('ECHO', 'still answered');
+      const { masters } = await nodes.loadSlots();
+      expect(masters).not.toContain(`127.0.0.1:${proxy.port}`);
+      proxy.resume();
+      await expect(reply).resolves.toBe('still answered');
+    } finally {
+      await nodes.close();
+      await proxy.close();
+    }
   });
 });

@@ -13,11 +13,14 @@ const RETRY_BASE_MS = 50;
 const MAX_RETRY_MS = 1_000;
 const MIN_LOAD_INTERVAL_MS = 200;
 const MASTERS_ASKED_AT_ONCE = 3;
+const IDLE_CHECK_MS = 100;
 
 /** Connections to the nodes of a cluster, and the map of its slots to their masters. */
 export class ClusterNodes {
   readonly health = new ClusterHealth();
   readonly #connections = new Map<string, RedisConnection>();
+  /** Connections to former masters, and to masters that an outdated node does not know yet. */
+  readonly #retiredConnections = new Set<RedisConnection>();
   /** Called when slots have moved to other nodes. The subscriptions set this callback. */
   onSlotsMoved = (): void => undefined;
   slots: SlotMap | undefined;
@@ -82,7 +85,19 @@ export class ClusterNodes {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#nextLoad?.cancel();
-    await Promise.all([...this.#connections.values()].map((connection) => connection.close()));
+    const connections = [...this.#connections.values(), ...this.#retiredConnections];
+    await Promise.all(connections.map((connection) => connection.close()));
+  }
+
+  /** Closes the connection as soon as all its requests have ended, each within its time-outs. */
+  #retireConnection(connection: RedisConnection): void {
+    if (connection.isIdle()) {
+      this.#retiredConnections.delete(connection);
+      void connection.close();
+    } else {
+      this.#retiredConnections.add(connection);
+      systemClock.schedule(IDLE_CHECK_MS, () => this.#retireConnection(connection), { background: true });
+    }
   }
 
   #scheduleLoad(delayMs: number): void {
@@ -132,7 +147,7 @@ export class ClusterNodes {
       if (slots.masters.has(address)) continue;
       this.#connections.delete(address);
       this.health.removeNode(address);
-      void connection.close();
+      this.#retireConnection(connection);
     }
     this.health.report(undefined);
     if (!previousSlots || previousSlots.equals(slots)) return;

@@ -15,7 +15,6 @@ import { WaitingRequests } from './waiting-requests.js';
 const FIRST_SEND_MODE: SendMode = { sendsSource: false, hasOwnCommand: false };
 /** Idle time after which a connection is tested before its next use: firewalls drop idle connections without notice. */
 const MAX_IDLE_MS = 30_000;
-
 const MAX_WAITING_REQUESTS_TO_TRACK = 500;
 
 interface RoutingOptions {
@@ -109,6 +108,9 @@ export class RedisConnection implements RedisServers {
   async loadShards(): Promise<readonly [this]> {
     return [this];
   }
+
+  /** Whether no request waits or is under way. */
+  readonly isIdle = (): boolean => this.#requestsUnderWay.isEmpty && this.#waitingRequests.count === 0;
 
   startConnecting(): Promise<void> {
     return this.#lifecycle.startConnecting();
