@@ -60,7 +60,7 @@ wantedOf(['postgres-row', 'mariadb-row']).forEach((name) =>
       await lease.complete();
       expect(await remaining(1)).toBe(9);
       expect(await token('sale')).toBe(lease.fencingToken);
-      await expect(manager.decrement(Stock, { id: 1 }, 'remaining', 1)).rejects.toThrow(/released/u);
+      await expect(manager.decrement(Stock, { id: 1 }, 'remaining', 1)).rejects.toThrow(/transaction is over/u);
       await lease.release();
       await expect(lease.complete()).rejects.toThrow(LockLostError);
       expect(await remaining(1)).toBe(9);

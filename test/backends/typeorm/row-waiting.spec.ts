@@ -117,6 +117,31 @@ function limited(contract: Contract, harness: SqlHarness): void {
     await expect(rowManager(next).query(limit)).resolves.toMatchObject([asBefore]);
     await next.release();
   });
+
+  if (harness.type !== 'postgres') return;
+
+  it('lasts no longer than it should, although a waiter waits for the waiter before it, and then for the row', async () => {
+    const impatientOptions = { requestTimeoutMs: timeLimitOf(300), patienceMs: 0 };
+    const services = [1, 2].map(async () =>
+      contract.closing(new LockService(await harness.connectWith(impatientOptions))),
+    );
+    const [holder, key] = [await contract.service(), contract.key()];
+    const lock = await holder.acquire(key, { ttlMs: LONG_TTL_MS });
+    const waiters = (await Promise.all(services)).map(async (service) => {
+      await using held = await service.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 60_000 });
+      return held.isHeld;
+    });
+    const outcomes = Promise.all(waiters);
+    const waits = new Set<unknown>();
+    const noteWaits = async (): Promise<void> => {
+      const blockedSql = `select pid, xact_start::text as began from pg_stat_activity where wait_event_type = 'Lock'`;
+      for (const { pid, began } of await harness.ask(blockedSql)) waits.add(`${String(pid)} ${String(began)}`);
+      expect(waits.size).toBeGreaterThanOrEqual(8);
+    };
+    await Promise.race([outcomes, eventually(noteWaits, { withinMs: 30_000 })]);
+    await lock.release();
+    await expect(outcomes).resolves.toEqual([true, true]);
+  });
 }
 
 function cutOff(contract: Contract, harness: SqlHarness): void {

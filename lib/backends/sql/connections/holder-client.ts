@@ -17,7 +17,7 @@ export function createHolderClient<T extends object>(
   for (const name of methodNames) {
     const runMethod = (...args: unknown[]): Promise<unknown> =>
       runStatement(async () => {
-        if (isTransactionOver()) throw new Error("the lock's transaction is over: await all that its holder starts");
+        if (isTransactionOver()) throw createTransactionOverError();
         const method: unknown = Reflect.get(client, name);
         return typeof method === 'function' ? Reflect.apply(method, client, args) : undefined;
       });
@@ -25,6 +25,10 @@ export function createHolderClient<T extends object>(
   }
   holderClients.add(holderClient);
   return holderClient;
+}
+
+export function createTransactionOverError(): Error {
+  return new Error("the lock's transaction is over: await all that its holder starts");
 }
 
 /** @throws LockConfigurationError for a lock of another backend or strategy */

@@ -62,8 +62,10 @@ export const postgresRowLocks: RowLocks = {
   },
 
   setLimits: (query, { ttlMs, waitMs }) => {
+    // A wait for a row waits for several locks in turn, each of which has its own `lock_timeout`.
+    const limitMs = Math.ceil(waitMs);
     const waitLimitSql =
-      waitMs > 0 ? `; set local lock_timeout = ${Math.ceil(waitMs)}; set local statement_timeout = 0` : '';
+      waitMs > 0 ? `; set local lock_timeout = ${limitMs}; set local statement_timeout = ${limitMs}` : '';
     return query(`set local idle_in_transaction_session_timeout = ${ttlMs}; ${LIFT_AGE_LIMIT_SQL}${waitLimitSql}`, []);
   },
   restoreLimits: (query) => query('set local lock_timeout to default; set local statement_timeout to default', []),
@@ -103,7 +105,7 @@ function waitForRowSql(table: string): string {
     if not found and exists (select ${fromRowSql}) then
       raise insufficient_privilege using message = 'a policy of row-level security hides the row from updates';
     end if;
-  exception when lock_not_available then null;
+  exception when lock_not_available or query_canceled then null;
   end`;
 }
 

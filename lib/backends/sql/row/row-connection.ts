@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { EventEmitter } from 'node:events';
 import { Deadline } from '../../../core/index.js';
 import { isReadOnlyError, toErrorWithoutStatement } from '../connections/database-error.js';
@@ -7,8 +8,12 @@ import { Sockets } from '../connections/sockets.js';
 import type { DriverTransaction, TransactionConnection } from '../connections/sql-database.js';
 import { settleByDeadline } from '../connections/timeout.js';
 import { runUnlogged } from '../connections/unlogged.js';
+import { createTransactionOverError } from '../connections/holder-client.js';
 
 const CLOSE_TIMEOUT_MS = 200;
+
+/** The connection whose transaction the running function ends. */
+const endingConnection = new AsyncLocalStorage<RowConnection>();
 
 export type RowConnectionSettings = ConnectionSettings & {
   readonly createTransactionConnection: (sockets: Sockets) => TransactionConnection;
@@ -30,6 +35,7 @@ export class RowConnection {
    */
   statementGate: Promise<void> | undefined;
   onStatementFailure: ((error: unknown) => void) | undefined;
+  #isTransactionEnding = false;
   readonly #sockets = new Sockets();
 
   private constructor({ createTransactionConnection }: RowConnectionSettings) {
@@ -60,6 +66,7 @@ export class RowConnection {
     this.wasUsedBefore = true;
     this.onStatementFailure = undefined;
     this.statementGate = undefined;
+    this.#isTransactionEnding = false;
     const transaction = await this.#connection.createTransaction((statement) => this.#runHolderStatement(statement));
     const { client } = transaction;
     // An 'error' event without a listener ends the process. `Sockets` reports a lost connection.
@@ -67,6 +74,15 @@ export class RowConnection {
     this.client = client;
     this.#transaction = transaction;
     return transaction;
+  }
+
+  /**
+   * Runs the statements that end the transaction, after those that the holder has already called. Later statements of the
+   * holder are refused: behind the end, the server would commit each of them at once.
+   */
+  endTransaction<T>(sendEnd: () => Promise<T>): Promise<T> {
+    this.#isTransactionEnding = true;
+    return endingConnection.run(this, sendEnd);
   }
 
   /** Sends the statement after the answers to all earlier ones, also the holder's. The time-out begins then. */
@@ -97,9 +113,22 @@ export class RowConnection {
   }
 
   async #runHolderStatement<T>(statement: () => Promise<T>): Promise<T> {
+    for (;;) {
+      const passedGate = this.statementGate;
+      if (passedGate) await passedGate;
+      if (this.#isTransactionEnding && endingConnection.getStore() !== this) throw createTransactionOverError();
+      const answer = await this.#runInOrder(async () => {
+        // An earlier statement may have failed, and ended the transaction, while this one waited for its turn.
+        if (this.statementGate !== passedGate) return undefined;
+        return { value: await this.#reportFailure(statement) };
+      });
+      if (answer) return answer.value;
+    }
+  }
+
+  async #reportFailure<T>(statement: () => Promise<T>): Promise<T> {
     try {
-      if (this.statementGate) await this.statementGate;
-      return await this.#runInOrder(statement);
+      return await statement();
     } catch (error) {
       this.onStatementFailure?.(error);
       throw error;

@@ -154,7 +154,8 @@ export class RowLease implements GrantedLease {
 
   async #commitInTime(): Promise<void> {
     try {
-      await settleByDeadline(Deadline.after(this.ttlMs), 'the database did not confirm the commit', this.#commit());
+      const commit = this.transaction.connection.endTransaction(() => this.#commit());
+      await settleByDeadline(Deadline.after(this.ttlMs), 'the database did not confirm the commit', commit);
     } catch (error) {
       // While the connection is open, a server that comes back could still carry out the commit.
       if (error instanceof TimeoutError) this.#destroyUnanswered();
@@ -169,13 +170,17 @@ export class RowLease implements GrantedLease {
       this.#hasOwnToken(this.#queryWithoutTimeout));
     if (!hasRow || this.revoked.aborted) throw new LockLostError(target.key, 'revoked');
     await driverTransaction.commit();
+    if (driverTransaction.isActive)
+      throw new DatabaseError('a transaction that the holder began within that of the lock is still open', undefined);
   }
 
   /** @throws the database's error, or a TimeoutError: the row is free once the server notices the connection's end */
   async #commitWithoutWrites(): Promise<void> {
     const { connection, target } = this.transaction;
     try {
-      const rollback = target.locks.commitWithoutWrites(this.#queryWithoutTimeout, target.table, this.#keyAndToken);
+      const rollback = connection.endTransaction(() =>
+        target.locks.commitWithoutWrites(this.#queryWithoutTimeout, target.table, this.#keyAndToken),
+      );
       await settleByDeadline(Deadline.after(target.requestTimeoutMs), 'the database did not roll back', rollback);
     } catch (error) {
       const wasLost = this.revoked.aborted;
