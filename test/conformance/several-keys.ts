@@ -10,6 +10,7 @@ import {
   LockTimeoutError,
 } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
+import { timeLimitOf } from '../support/machine.js';
 import { aborted, failureOf, handled } from './contract.js';
 import type { Suite } from './suite.js';
 import { WhoIsInside } from './who-is-inside.js';
@@ -41,7 +42,7 @@ export function severalKeys({ harness, it, revoking }: Suite): void {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const [first = '', second = '', third = ''] = [contract.key(), contract.key(), contract.key()].toSorted();
     const busy = await theirs.acquire(second, LONG);
-    for (const waitMs of [0, 50]) {
+    for (const waitMs of [0, timeLimitOf(300)]) {
       const failure = failureOf(ours.acquireAll([third, second, first], { ...LONG, waitMs }));
       await expect(failure).resolves.toBeInstanceOf(LockTimeoutError);
       await expect(failure).resolves.toMatchObject({ key: second });
