@@ -32,7 +32,7 @@ export class ManualClock implements Clock {
       call.callback();
       await settlePromises();
     }
-    this.#now = endTime;
+    this.#now = Math.max(this.#now, endTime);
   }
 
   /** Moves the clock on without running callbacks, as after a blocked event loop or a stopped process. */

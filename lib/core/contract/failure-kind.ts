@@ -26,9 +26,18 @@ export function withFailureKind<Failure extends Error>(
   return Object.assign(error, { failureKind });
 }
 
+/** Maximum number of causes to look at: an application's error may be its own cause. */
+const MAX_CAUSES = 10;
+
 /** Returns the kind of an error that a store has thrown. An error without a kind has the kind of its `cause`. */
 export function failureKindOf(error: unknown): FailureKind {
-  if (isLockError(error, 'LOCK_CONFIGURATION')) return 'value';
-  const { failureKind, cause }: { readonly failureKind?: unknown; readonly cause?: unknown } = Object(error);
-  return FAILURE_KINDS.find((kind) => kind === failureKind) ?? (cause === undefined ? 'refuses' : failureKindOf(cause));
+  let current = error;
+  for (let depth = 0; depth <= MAX_CAUSES && current !== undefined; depth += 1) {
+    if (isLockError(current, 'LOCK_CONFIGURATION')) return 'value';
+    const { failureKind, cause }: { readonly failureKind?: unknown; readonly cause?: unknown } = Object(current);
+    const knownKind = FAILURE_KINDS.find((kind) => kind === failureKind);
+    if (knownKind) return knownKind;
+    current = cause;
+  }
+  return 'refuses';
 }
