@@ -131,6 +131,8 @@ export class EnsembleClient {
     await this.#awaitHandshake(connection);
     try {
       if (this.#session) await this.#assertSessionResumed(this.#session, connection);
+      // `close` may have been called after the handshake, when there was no session to end.
+      if (this.#isClosed) throw createClosedError();
     } catch (error) {
       connection.end(toError(error));
       throw error;
@@ -143,8 +145,20 @@ export class EnsembleClient {
   async #assertSessionResumed(session: ZooKeeperSession, connection: ZooKeeperConnection): Promise<void> {
     // A server may also answer with a new session, to which the znodes of this process do not belong.
     if (!connection.identity.id.equals(session.identity.id)) throw new SessionExpiredError();
+    // A server with lower limits has shortened the session, so that leases would be trusted for too long.
+    if (connection.negotiatedTtlMs < session.ttlMs) {
+      await this.#endShortenedSession(session, connection);
+      throw new SessionExpiredError();
+    }
     // This server may lag behind the server of the previous connection.
     await connection.send('sync', { path: '/' });
+  }
+
+  async #endShortenedSession(session: ZooKeeperSession, connection: ZooKeeperConnection): Promise<void> {
+    // Holders are told first, because the server grants their keys to others as soon as the session is closed.
+    session.end();
+    // Ignores a failure, because the server then ends the session by itself after the shorter time-out.
+    await connection.send('closeSession', {}).catch(() => undefined);
   }
 
   async #awaitHandshake(connection: ZooKeeperConnection): Promise<void> {

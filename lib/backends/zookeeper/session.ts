@@ -6,8 +6,16 @@ import type { ZooKeeperConnection } from './transport/connection.js';
 /** Milliseconds without an answer after which a heartbeat is sent, so that a dead connection is noticed. */
 const MAX_QUIET_MS = 2_500;
 
+/** Request that the leader has answered. */
+interface AnsweredRequest {
+  readonly sentAt: number;
+  readonly answeredAt: number;
+}
+
 export class ZooKeeperSession {
   readonly identity: SessionIdentity;
+  /** Time-out that the server set when it created the session, and from which `times` are computed. */
+  readonly ttlMs: number;
   readonly times: ReturnType<typeof computeSessionTimes>;
   readonly #endController = new AbortController();
   /**
@@ -15,11 +23,8 @@ export class ZooKeeperSession {
    * the session's time-out.
    */
   #leaderConfirmedAt: number;
-  /**
-   * Ascending send times of requests that the leader has answered since `#leaderConfirmedAt`, at least a fifth of
-   * `lagMs` apart.
-   */
-  #answeredSendTimes: number[] = [];
+  /** Answered requests since `#leaderConfirmedAt`, in their order, sent at least a fifth of `lagMs` apart. */
+  #answeredRequests: AnsweredRequest[] = [];
   #nextHeartbeat: Promise<void> | undefined;
   #heartbeatTimer: Timer | undefined;
   #lastHeartbeatAt: number;
@@ -29,7 +34,8 @@ export class ZooKeeperSession {
     private readonly clock: Clock,
   ) {
     this.identity = connection.identity;
-    this.times = computeSessionTimes(connection.negotiatedTtlMs);
+    this.ttlMs = connection.negotiatedTtlMs;
+    this.times = computeSessionTimes(this.ttlMs);
     this.#leaderConfirmedAt = connection.openedAt;
     this.#lastHeartbeatAt = connection.openedAt;
     connection.onLeaderAnswer = this.#onLeaderAnswer;
@@ -44,7 +50,7 @@ export class ZooKeeperSession {
   resume(connection: ZooKeeperConnection): void {
     this.connection = connection;
     this.#leaderConfirmedAt = connection.openedAt;
-    this.#answeredSendTimes = [];
+    this.#answeredRequests = [];
     connection.onLeaderAnswer = this.#onLeaderAnswer;
   }
 
@@ -76,7 +82,9 @@ export class ZooKeeperSession {
    */
   async confirmWithLeader(): Promise<void> {
     await this.heartbeat();
-    await pause(this.clock, this.times.lagMs);
+    const nextHeartbeatAt = this.clock.now() + this.times.lagMs;
+    // A timer of Node may run a little early, and the second heartbeat would then prove nothing.
+    while (this.clock.now() < nextHeartbeatAt) await pause(this.clock, nextHeartbeatAt - this.clock.now());
     await this.heartbeat();
   }
 
@@ -85,16 +93,19 @@ export class ZooKeeperSession {
     await this.connection.send('sync', { path: '/' });
   }
 
+  /**
+   * Trusts that the leader has heard of a request `lagMs` after its answer. The send time of the request proves nothing:
+   * a delayed request may reach the follower together with the next ones.
+   */
   readonly #onLeaderAnswer = (sentAt: number): void => {
     const { lagMs } = this.times;
-    const newConfirmedAt =
-      this.#answeredSendTimes.findLast((sendTime) => sendTime <= sentAt - lagMs) ?? this.#leaderConfirmedAt;
-    if (newConfirmedAt > this.#leaderConfirmedAt) {
-      this.#leaderConfirmedAt = newConfirmedAt;
-      this.#answeredSendTimes = this.#answeredSendTimes.filter((sendTime) => sendTime > newConfirmedAt);
+    const confirmedRequest = this.#answeredRequests.findLast(({ answeredAt }) => answeredAt <= sentAt - lagMs);
+    if (confirmedRequest && confirmedRequest.sentAt > this.#leaderConfirmedAt) {
+      this.#leaderConfirmedAt = confirmedRequest.sentAt;
+      this.#answeredRequests = this.#answeredRequests.filter((request) => request.sentAt > confirmedRequest.sentAt);
     }
-    const lastAnsweredSentAt = this.#answeredSendTimes.at(-1) ?? this.#leaderConfirmedAt;
-    if (sentAt - lastAnsweredSentAt >= lagMs / 5) this.#answeredSendTimes.push(sentAt);
+    const lastSentAt = this.#answeredRequests.at(-1)?.sentAt ?? this.#leaderConfirmedAt;
+    if (sentAt - lastSentAt >= lagMs / 5) this.#answeredRequests.push({ sentAt, answeredAt: this.clock.now() });
   };
 
   get #heartbeatDueAt(): number {

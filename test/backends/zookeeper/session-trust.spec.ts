@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Clock } from 'nestjs-distributed-lock/core';
+import { type Clock, pause } from '../../../lib/core/index.js';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
 import type { ZooKeeperConnection } from '../../../lib/backends/zookeeper/transport/connection.js';
 import { ZooKeeperSession } from '../../../lib/backends/zookeeper/session.js';
@@ -16,7 +16,7 @@ interface Run {
   readonly phase: number;
   /** Request of a caller that gets a lock, or renews it. */
   readonly asks: readonly Ask[];
-  /** After which of them the follower is cut off, and how soon. */
+  /** After the arrival of which of them the follower is cut off, and how soon. */
   readonly cut: { readonly after: number; readonly delay: number };
 }
 
@@ -26,14 +26,19 @@ interface Ask {
   readonly stall: number;
   /** How soon after it there is another one. */
   readonly again: number;
+  /** For so long it is in transit to the follower; the other one only until this one is there. */
+  readonly transit: number;
 }
 
-const fraction = fc.double({ min: 0, max: 1, noNaN: true });
+const MOST_TRANSIT_TICKS = 3;
+/** Of a whole number, because most doubles from 0 to 1 are next to 0. */
+const fraction = fc.nat({ max: 1_000_000 }).map((millionths) => millionths / 1_000_000);
 const upTo = (most: number) => fraction.map((part) => part * most);
 const ask = fc.record<Ask>({
   at: upTo(60),
-  stall: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: upTo(20) }),
-  again: upTo(0.6),
+  stall: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: upTo(20) }),
+  again: fc.oneof(upTo(0.6), upTo(2)),
+  transit: fc.oneof(fc.constant(0), upTo(MOST_TRANSIT_TICKS)),
 });
 const runs = fc.record<Run>({
   tickMs: fc.integer({ min: 1, max: 2_000 }),
@@ -69,15 +74,17 @@ async function simulate({ tickMs, sessionTicks, phase, asks, cut }: Run) {
     grants += 1;
   };
   const inOrder = asks.toSorted((a, b) => a.at - b.at);
-  for (const [place, { at, stall, again }] of inOrder.entries()) {
+  for (const [place, { at, stall, again, transit }] of inOrder.entries()) {
     await clock.advance(Math.max(0, at * tickMs - clock.now()));
     clock.stall(stall * tickMs);
+    connection.transitMs = transit * tickMs;
     void take();
     await clock.advance(again * tickMs);
+    connection.transitMs = 0;
     void take();
-    if (place === cut.after % asks.length) connection.cutAt = clock.now() + cut.delay * tickMs;
+    if (place === cut.after % asks.length) connection.cutAt = connection.lastArrivalAt + cut.delay * tickMs;
   }
-  await clock.advance(0);
+  await clock.advance(MOST_TRANSIT_TICKS * tickMs);
   session.end();
   const lastReplyAt = lastHeard(connection, tickMs / 2, phase);
   return { trustedUntil, keptUntil: lastReplyAt + connection.negotiatedTtlMs, grants };
@@ -86,16 +93,16 @@ async function simulate({ tickMs, sessionTicks, phase, asks, cut }: Run) {
 /**
  * Last time at which the leader heard of the session: at the handshake, or when it asked and there was something new.
  */
-function lastHeard({ touches, cutAt }: FakeConnection, everyMs: number, phase: number): number {
+function lastHeard({ touches, cutAt, lastArrivalAt }: FakeConnection, everyMs: number, phase: number): number {
   let heard = 0;
-  const end = Math.min(cutAt, touches.at(-1) ?? 0) + everyMs;
+  const end = Math.min(cutAt, lastArrivalAt) + everyMs;
   for (let at = phase * everyMs, last = 0; at < Math.min(cutAt, end); last = at, at += everyMs) {
     if (touches.some((touch) => touch >= last && touch <= at)) heard = at;
   }
   return heard;
 }
 
-/** Answers what goes to the leader at once, until the follower is cut off. */
+/** Answers what goes to the leader when it arrives, in the order in which it was sent, until the follower is cut off. */
 class FakeConnection {
   readonly isAlive = true;
   readonly openedAt = 0;
@@ -103,6 +110,7 @@ class FakeConnection {
   /** Time at which the follower heard of the session; the leader has created the session. */
   readonly touches = [0];
   lastReplyAt = 0;
+  transitMs = 0;
   cutAt = Infinity;
   onLeaderAnswer: (sentAt: number) => void = () => undefined;
 
@@ -111,12 +119,17 @@ class FakeConnection {
     readonly negotiatedTtlMs: number,
   ) {}
 
-  send(): Promise<void> {
+  get lastArrivalAt(): number {
+    return this.touches.at(-1) ?? 0;
+  }
+
+  async send(): Promise<void> {
     const sentAt = this.clock.now();
-    this.touches.push(sentAt);
-    if (sentAt >= this.cutAt) return new Promise(() => undefined);
-    this.lastReplyAt = sentAt;
+    const arrivesAt = Math.max(sentAt + this.transitMs, this.lastArrivalAt);
+    this.touches.push(arrivesAt);
+    await pause(this.clock, arrivesAt - sentAt);
+    if (arrivesAt >= this.cutAt) return new Promise(() => undefined);
+    this.lastReplyAt = this.clock.now();
     this.onLeaderAnswer(sentAt);
-    return Promise.resolve();
   }
 }
