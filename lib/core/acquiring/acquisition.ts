@@ -35,6 +35,8 @@ export class Acquisition implements AcquireRequest {
   readonly ttlMs: number;
   readonly untrustedMs: number;
   readonly deadline: Deadline;
+  /** `false` for a caller that waits, even if it gets its turn when its time is over: only the deadline limits it. */
+  readonly isSingleAttempt: boolean;
   readonly signal: AbortSignal | undefined;
   readonly metadata: HolderMetadata;
   readonly slot: string;
@@ -55,6 +57,7 @@ export class Acquisition implements AcquireRequest {
     this.untrustedMs = getUntrustedMs(options, backend.store.traits);
     this.ttlMs = ttlMs + this.untrustedMs;
     this.deadline = Deadline.after(waitMs, clock, this.#startedAt);
+    this.isSingleAttempt = waitMs === 0;
     this.signal = signal;
     this.metadata = metadata;
   }

@@ -22,6 +22,8 @@ export interface AcquireRequest {
   /** Milliseconds at the end of `ttlMs` in which the holder no longer trusts the lease. @default 0 */
   readonly untrustedMs?: number;
   readonly deadline: Deadline;
+  /** Whether the caller does not wait. @default whether the deadline has passed */
+  readonly isSingleAttempt?: boolean;
   readonly signal?: AbortSignal | undefined;
   readonly metadata: HolderMetadata;
   /** Lease to adopt. The caller then never waits: a refusal is final. @default a new lease */

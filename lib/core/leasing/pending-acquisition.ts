@@ -47,7 +47,7 @@ export class PendingAcquisition implements Caller, OwnedKey, Linked<PendingAcqui
     this.ttlMs = ttlMs;
     this.deadline = deadline;
     this.clock = deadline.clock;
-    this.isSingleAttempt = deadline.passed;
+    this.isSingleAttempt = request.isSingleAttempt ?? deadline.passed;
     this.requestedAt = this.sentAt = this.clock.now();
   }
 

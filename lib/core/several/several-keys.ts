@@ -37,7 +37,7 @@ export class SeveralKeys {
       lockSet.throwIfLost();
       return lockSet;
     } catch (error) {
-      await releaseUnused(takenLocks);
+      await this.#releaseWithin(SILENCE_MS, takenLocks);
       throw error;
     }
   }
@@ -64,7 +64,8 @@ export class SeveralKeys {
     const results = await attempts;
     const busyIndex = results.indexOf(null);
     const resultsBeforeBusy = busyIndex < 0 ? results : results.slice(0, busyIndex);
-    await releaseUnused(results.slice(resultsBeforeBusy.length));
+    const maxReleaseMs = Math.max(deadline.remainingMs, SILENCE_MS);
+    await this.#releaseWithin(mayWait ? maxReleaseMs : Infinity, results.slice(resultsBeforeBusy.length));
     return resultsBeforeBusy.filter((lock) => lock !== null);
   }
 
@@ -103,11 +104,14 @@ export class SeveralKeys {
       takenLockSet.stopListening();
     }
   }
-}
 
-/** Releases locks under which no work has begun, so that `minHoldMs` keeps none of the keys closed. */
-async function releaseUnused(results: readonly (LockHandle | null)[]): Promise<void> {
-  const locks = results.filter((lock) => lock !== null);
-  for (const lock of locks) lock.markUnused();
-  await new LockSet(locks).release();
+  /**
+   * Releases locks under which no work has begun, so that `minHoldMs` keeps none of the keys closed. If the server is
+   * silent, resolves after `ms`, and the release goes on.
+   */
+  async #releaseWithin(ms: number, results: readonly (LockHandle | null)[]): Promise<void> {
+    const locks = results.filter((lock) => lock !== null);
+    for (const lock of locks) lock.markUnused();
+    if (locks.length > 0) await isFulfilledWithin(this.clock, ms, new LockSet(locks).release());
+  }
 }

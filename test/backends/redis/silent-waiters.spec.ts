@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { createConnection } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { SLACK_MS } from '../../conformance/contract.js';
@@ -60,6 +61,53 @@ describe('waiters that are not told, redis, mode queue', () => {
       world.server.thaw();
     }
     await eventually(async () => (await locks.acquireAll(['a', 'b'], { waitMs: 10_000 })).release());
+  });
+
+  /** Resolves to the code of the rejection, which must come long before the store's own time-out. */
+  const codeOfEarly = (waiting: Promise<unknown>): Promise<unknown> =>
+    Promise.race([
+      waiting.catch((error: unknown) => Reflect.get(Object(error), 'code')),
+      setTimeout(30_000, 'still waiting', { ref: false }),
+    ]);
+
+  it.each(['its time is over', 'it is aborted'])('end when %s, also with one of several keys in hand', async (end) => {
+    const [locks, other] = [world.service({ requestTimeoutMs: 60_000 }), world.service()];
+    const busy = await other.acquire('b', { ttlMs: 60_000 });
+    const controller = new AbortController();
+    const limits =
+      end === 'it is aborted' ? { waitMs: 60_000, signal: controller.signal } : { waitMs: timeLimitOf(1_000) };
+    const waiting = locks.acquireAll(['a', 'b'], { ttlMs: 60_000, ...limits });
+    waiting.catch(() => undefined);
+    await world.untilWaiting('b', 1);
+    world.server.freeze();
+    controller.abort(Object.assign(new Error('gone'), { code: 'ABORTED' }));
+    try {
+      expect(await codeOfEarly(waiting)).toMatch(
+        end === 'it is aborted' ? /^ABORTED$/u : /^LOCK_(?:TIMEOUT|BACKEND)$/u,
+      );
+    } finally {
+      world.server.thaw();
+    }
+    await busy.release();
+    await eventually(async () => (await other.acquireAll(['a', 'b'], { waitMs: 10_000 })).release());
+  });
+
+  it('end with their time if they get their turn when it is over', async () => {
+    const locks = world.service({ requestTimeoutMs: 60_000 });
+    const held = await locks.acquire('key', { awaitRelease: false });
+    // Another `ttlMs` excludes that the lease is handed over.
+    const waiting = locks.acquire('key', { waitMs: 30, ttlMs: 20_000 });
+    waiting.catch(() => undefined);
+    world.server.freeze();
+    const since = performance.now();
+    while (performance.now() - since < 60);
+    void held.release();
+    try {
+      expect(await codeOfEarly(waiting)).toMatch(/^LOCK_(?:TIMEOUT|BACKEND)$/u);
+    } finally {
+      world.server.thaw();
+    }
+    await eventually(async () => (await locks.acquire('key', { waitMs: 10_000 })).release());
   });
 
   it.each([1, 2, 3, 5])(`%d of them that are frozen cost the next one no more than ${LATEST_MS} ms`, async (count) => {
