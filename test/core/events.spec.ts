@@ -80,6 +80,18 @@ describe('the stream of events', () => {
     await expect(locks.events().next()).resolves.toMatchObject({ done: true });
   });
 
+  it('ends with a service whose backend fails to close', async () => {
+    class UnclosableBackend extends TestLockBackend {
+      override close(): Promise<void> {
+        return Promise.reject(new Error('no goodbye'));
+      }
+    }
+    const unclosable = new LockService(new UnclosableBackend());
+    const stream = unclosable.events();
+    await expect(unclosable.close()).rejects.toThrow('no goodbye');
+    await expect(stream.next()).resolves.toMatchObject({ done: true });
+  });
+
   it('drops the oldest events for a reader that is too slow, and counts them', async () => {
     const stream = locks.events({ limit: 2 });
     for (const key of ['a', 'b', 'c']) await (await locks.acquire(key)).release();

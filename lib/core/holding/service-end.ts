@@ -127,7 +127,10 @@ export class ServiceEnd {
     if (this.dependencies.leaderships.haveLock()) return this.#abandonHoldsAndClose(withinMs);
     this.dependencies.stopFollowingHealth?.();
     this.dependencies.holds.endLeaseWatch();
-    await isFulfilledWithin(clock, withinMs, backend.close());
-    observers.endStreams();
+    try {
+      await isFulfilledWithin(clock, withinMs, backend.close());
+    } finally {
+      observers.endStreams();
+    }
   }
 }
