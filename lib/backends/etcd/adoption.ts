@@ -3,6 +3,7 @@ import { readHolderEntry } from './readings.js';
 import type { QueueEntryContext } from './queue-entry.js';
 import { type EtcdSession, revokeInBackground } from './session.js';
 import type { KeyValue } from './transport/messages.js';
+import type { OnSend } from './transport/request-line.js';
 
 const MAX_ATTEMPTS = 5;
 
@@ -24,6 +25,7 @@ export async function adoptEntry(
   context: QueueEntryContext,
   session: EtcdSession,
   { key, formerOwner, owner, value }: EntryAdoption,
+  onSend: OnSend,
 ): Promise<KeyValue | undefined> {
   const { client, names } = context;
   const { lease } = session;
@@ -32,14 +34,17 @@ export async function adoptEntry(
     // The entry already belongs to `owner` if an earlier try was carried out without an answer.
     const entry = (await readHolderEntry(context, key, formerOwner)) ?? (await readHolderEntry(context, key, owner));
     if (!entry) return undefined;
-    const { succeeded, firstKeyValues } = await client.transact({
-      when: [
-        { key: entry.key, modRevision: entry.modRevision },
-        { key: sessionName, modRevision: session.sessionKeyRevision },
-      ],
-      steps: [{ put: entry.key, value, lease }],
-      otherwise: [{ get: sessionName }],
-    });
+    const { succeeded, firstKeyValues } = await client.transact(
+      {
+        when: [
+          { key: entry.key, modRevision: entry.modRevision },
+          { key: sessionName, modRevision: session.sessionKeyRevision },
+        ],
+        steps: [{ put: entry.key, value, lease }],
+        otherwise: [{ get: sessionName }],
+      },
+      onSend,
+    );
     if (succeeded) {
       if (entry.lease !== lease) revokeInBackground(client, entry.lease);
       return entry;

@@ -1,5 +1,6 @@
 import {
   type AdoptedLease,
+  type Caller,
   type HealthSource,
   type HolderMetadata,
   isExclusive,
@@ -8,6 +9,7 @@ import {
   type LeaseStore,
   LockBackendError,
   LockConfigurationError,
+  NotSentError,
   packHolder,
   type TransferredLease,
   SessionEntries,
@@ -16,9 +18,9 @@ import {
 import { DatabaseSizeMonitor } from './database-size.js';
 import { DeletionWatch } from './deletion-watch.js';
 import { EtcdClient } from './transport/client.js';
+import { attemptForCaller, retryOnStaleConnection } from './attempts.js';
 import { EtcdError, isFinalError, isDatabaseFull } from './error.js';
 import type { ResolvedEtcdOptions } from './options.js';
-import { StaleConnectionError } from './transport/grpc-connection.js';
 import { adoptEntry, undoAdoption } from './adoption.js';
 import { EtcdLockNames } from './lock-names.js';
 import { ExclusiveEntry } from './exclusive-entry.js';
@@ -28,6 +30,7 @@ import { listKeys, readHolderEntry, readLeaseState, getValuePrefix } from './rea
 import { pollWhileDown } from './recovery.js';
 import { EtcdSession } from './session.js';
 import type { KeyValue } from './transport/messages.js';
+import type { OnSend } from './transport/request-line.js';
 
 /**
  * Lease store with a queue entry for each owner of this process. All entries are under one etcd lease. The mutex of
@@ -71,9 +74,15 @@ export class EtcdLeaseStore implements LeaseStore {
     }
   }
 
-  async tryAcquire(key: string, owner: string, _ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
+  async tryAcquire(
+    key: string,
+    owner: string,
+    _ttlMs: number,
+    metadata: HolderMetadata,
+    caller?: Caller,
+  ): Promise<LeaseAttempt> {
     try {
-      const attempt = await retryOnStaleConnection(() => this.#tryAcquireOnce(key, owner, metadata));
+      const attempt = await attemptForCaller(caller, (onSend) => this.#tryAcquireOnce(key, owner, metadata, onSend));
       this.#databaseSizeMonitor.checkIfDue();
       return attempt;
     } catch (error) {
@@ -90,11 +99,18 @@ export class EtcdLeaseStore implements LeaseStore {
     return isPassedOn;
   }
 
-  async adopt(key: string, transferred: TransferredLease, { owner, metadata }: AdoptedLease): Promise<LeaseAttempt> {
+  async adopt(
+    key: string,
+    transferred: TransferredLease,
+    { owner, metadata }: AdoptedLease,
+    caller?: Caller,
+  ): Promise<LeaseAttempt> {
     const session = await this.#getCurrentSession();
     const adoption = { key, formerOwner: transferred.owner, owner, value: packEntryValue(owner, metadata) };
     try {
-      const adoptedEntry = await retryOnStaleConnection(() => adoptEntry(this.#context, session, adoption));
+      const adoptedEntry = await attemptForCaller(caller, (onSend) =>
+        adoptEntry(this.#context, session, adoption, onSend),
+      );
       if (!adoptedEntry) return { acquired: false, retryAfterMs: null };
       const createEntry = (): QueueEntry => this.#createEntry(session, key, owner, metadata, adoptedEntry);
       const { ttlMs, heartbeatSentAt: sentAt, endSignal: revoked } = session;
@@ -102,7 +118,7 @@ export class EtcdLeaseStore implements LeaseStore {
       this.#entries.getOrCreate(owner, session, createEntry);
       return { acquired: true, fencingToken: transferred.fencingToken, ttlMs, sentAt, revoked };
     } catch (error) {
-      this.#unconfirmedAdoptions.set(owner, session);
+      if (!(error instanceof NotSentError)) this.#unconfirmedAdoptions.set(owner, session);
       session.endIfLeaseMissing(error);
       throw error;
     }
@@ -155,15 +171,21 @@ export class EtcdLeaseStore implements LeaseStore {
     return this.#context.client.health;
   }
 
-  async #tryAcquireOnce(key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
+  async #tryAcquireOnce(key: string, owner: string, metadata: HolderMetadata, onSend: OnSend): Promise<LeaseAttempt> {
     if (this.#isClosed) throw new EtcdError('the backend is closed', 'FAILED_PRECONDITION');
     const session = await this.#getCurrentSession();
     const createEntry = (): QueueEntry => this.#createEntry(session, key, owner, metadata);
     const entry = this.#entries.getOrCreate(owner, session, createEntry);
     const wake = this.#entries.getWakeCallback(owner);
-    const attempt = await entry.tryAcquire(wake);
-    if (!attempt.acquired && !wake) await this.release(key, owner);
-    return attempt;
+    try {
+      const attempt = await entry.tryAcquire({ wake, onSend });
+      if (!attempt.acquired && !wake) await this.release(key, owner);
+      return attempt;
+    } catch (error) {
+      // Without a request there is nothing to release on the server, so the core does not call `release`.
+      if (error instanceof NotSentError && !entry.mayExist) await this.release(key, owner);
+      throw error;
+    }
   }
 
   /** Undoes an adoption without an answer, if any. Resolves to false, because no caller was told of a lease. */
@@ -211,17 +233,4 @@ export class EtcdLeaseStore implements LeaseStore {
 /** The owner is the first field, because `readHolderEntry` compares the start of the value. */
 function packEntryValue(owner: string, metadata: HolderMetadata): string {
   return `${getValuePrefix(owner)},${packHolder(metadata).slice(1)}`;
-}
-
-/**
- * Repeats `task` once if its connection turns out to be stale, which shows only when it is used. The server may have
- * carried out the first try, so a repetition of `task` must be harmless.
- */
-async function retryOnStaleConnection<T>(task: () => Promise<T>): Promise<T> {
-  try {
-    return await task();
-  } catch (error) {
-    if (!(error instanceof StaleConnectionError)) throw error;
-    return task();
-  }
 }

@@ -1,4 +1,4 @@
-import { AbortListener, type LeaseAttempt, unpackHolder } from '../../core/index.js';
+import { AbortListener, type LeaseAttempt, NotSentError, unpackHolder } from '../../core/index.js';
 import type { DeletionWatch } from './deletion-watch.js';
 import type { EtcdClient } from './transport/client.js';
 import { isDatabaseFull, isRefusal } from './error.js';
@@ -6,6 +6,7 @@ import { toFencingToken } from './fencing-token.js';
 import { type EtcdSession, grantLease, revokeInBackground } from './session.js';
 import type { EtcdLockNames } from './lock-names.js';
 import type { KeyValue, TransactionOutcome, Transaction } from './transport/messages.js';
+import type { OnSend } from './transport/request-line.js';
 import type { Watch, WatchedKeys } from './transport/watch-stream.js';
 
 export interface QueueEntryContext {
@@ -16,6 +17,12 @@ export interface QueueEntryContext {
 
 /** Function to call when the entry may have moved up; `undefined` for a caller that does not wait. */
 export type Wake = (() => void) | undefined;
+
+/** Call of `tryAcquire`. */
+export interface EntryAttempt {
+  readonly wake: Wake;
+  readonly onSend: OnSend;
+}
 
 /** Keys to watch: one entry and the revision of its creation, or a range and 0. */
 interface WatchTarget {
@@ -55,8 +62,15 @@ export abstract class QueueEntry {
     this.#wasGranted = adoptedEntry !== undefined;
   }
 
-  tryAcquire(wake: Wake): Promise<LeaseAttempt> {
-    return this.createRevision === undefined ? this.enterQueue(wake) : this.checkPosition(this.createRevision, wake);
+  /** Whether the server may have this entry, or may still create it. */
+  get mayExist(): boolean {
+    return this.createRevision !== undefined || this.#isCreationInDoubt;
+  }
+
+  tryAcquire(attempt: EntryAttempt): Promise<LeaseAttempt> {
+    return this.createRevision === undefined
+      ? this.enterQueue(attempt)
+      : this.checkPosition(this.createRevision, attempt);
   }
 
   /** Resolves to true when the owner holds the lock for a whole TTL from this call on. */
@@ -96,10 +110,10 @@ export abstract class QueueEntry {
     return isDeleted && this.#wasGranted;
   }
 
-  protected abstract enterQueue(wake: Wake): Promise<LeaseAttempt>;
+  protected abstract enterQueue(attempt: EntryAttempt): Promise<LeaseAttempt>;
 
   /** Reads the queue again: any entry may have been deleted meanwhile, even the owner's own. */
-  protected abstract checkPosition(createRevision: bigint, wake: Wake): Promise<LeaseAttempt>;
+  protected abstract checkPosition(createRevision: bigint, attempt: EntryAttempt): Promise<LeaseAttempt>;
 
   unwatch(): void {
     this.#currentWatch?.watch.end();
@@ -131,11 +145,11 @@ export abstract class QueueEntry {
     return createRefusal(firstEntry);
   }
 
-  protected async transactCreation(request: Transaction): Promise<TransactionOutcome> {
+  protected async transactCreation(request: Transaction, onSend: OnSend): Promise<TransactionOutcome> {
     try {
-      return await this.context.client.transact(request);
+      return await this.context.client.transact(request, onSend);
     } catch (error) {
-      if (!isRefusal(error)) this.#isCreationInDoubt = true;
+      if (!isRefusal(error) && !(error instanceof NotSentError)) this.#isCreationInDoubt = true;
       this.session.endIfLeaseMissing(error);
       throw error;
     }

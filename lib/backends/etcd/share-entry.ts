@@ -6,7 +6,7 @@ import {
   type Obstacle,
   findObstacle,
 } from '../../core/index.js';
-import { QueueEntry, createRefusal, type Wake } from './queue-entry.js';
+import { QueueEntry, createRefusal, type EntryAttempt, type Wake } from './queue-entry.js';
 import type { Condition, KeyRange, KeyValue, OldestOrYoungestQuery } from './transport/messages.js';
 
 const claimOfEntry = ({ key }: KeyValue): Claim => parseClaim(key);
@@ -15,21 +15,23 @@ const claimOfEntry = ({ key }: KeyValue): Claim => parseClaim(key);
 export class ShareEntry extends QueueEntry {
   #hasNotifiedWaiters = false;
 
-  protected enterQueue(wake: Wake): Promise<LeaseAttempt> {
-    return this.#enterQueue(wake, wake !== undefined);
+  protected enterQueue(attempt: EntryAttempt): Promise<LeaseAttempt> {
+    return this.#enterQueue(attempt, attempt.wake !== undefined);
   }
 
-  protected async checkPosition(createRevision: bigint, wake: Wake): Promise<LeaseAttempt> {
+  protected async checkPosition(createRevision: bigint, attempt: EntryAttempt): Promise<LeaseAttempt> {
+    const { wake, onSend } = attempt;
     const { client, names } = this.context;
-    const { firstKeyValues, revision, readKeyValuesByStep } = await client.transact({
-      steps: [{ get: this.#oldestKeyQuery }, { list: this.#queueRange }, { get: names.tokenOriginName }],
-    });
+    const { firstKeyValues, revision, readKeyValuesByStep } = await client.transact(
+      { steps: [{ get: this.#oldestKeyQuery }, { list: this.#queueRange }, { get: names.tokenOriginName }] },
+      onSend,
+    );
     const [firstEntry, , tokenOrigin] = firstKeyValues;
     const [, entries = []] = readKeyValuesByStep();
     const index = entries.findIndex((entry) => entry.key === this.name && entry.createRevision === createRevision);
     if (!firstEntry || index < 0) {
       this.createRevision = undefined;
-      return this.enterQueue(wake);
+      return this.enterQueue(attempt);
     }
     const olderEntries = entries.slice(0, index);
     const obstacle = this.#findOwnObstacle(olderEntries);
@@ -42,21 +44,25 @@ export class ShareEntry extends QueueEntry {
    * Creates the entry and reads the queue. For a caller that does not wait, first reads a queue that is not empty,
    * because an entry that does not fit would obstruct others.
    */
-  async #enterQueue(wake: Wake, mayEnterBehindOthers: boolean): Promise<LeaseAttempt> {
+  async #enterQueue(attempt: EntryAttempt, mayEnterBehindOthers: boolean): Promise<LeaseAttempt> {
+    const { wake, onSend } = attempt;
     const { names } = this.context;
     const { lease, sessionKeyRevision } = this.session;
     const sessionName = names.sessionName(lease);
     const emptyQueueCondition: Condition = { ...names.queueRange(this.key), createRevision: 0n };
     const readSteps = [{ get: this.#oldestKeyQuery }, { list: this.#queueRange }] as const;
-    const { firstKeyValues, revision, succeeded, readKeyValuesByStep } = await this.transactCreation({
-      when: [
-        { key: this.name, createRevision: 0n },
-        { key: sessionName, modRevision: sessionKeyRevision },
-        ...(mayEnterBehindOthers ? [] : [emptyQueueCondition]),
-      ],
-      steps: [...readSteps, { put: this.name, value: this.value, lease }, { get: names.tokenOriginName }],
-      otherwise: [...readSteps, { get: this.name }, { get: sessionName }],
-    });
+    const { firstKeyValues, revision, succeeded, readKeyValuesByStep } = await this.transactCreation(
+      {
+        when: [
+          { key: this.name, createRevision: 0n },
+          { key: sessionName, modRevision: sessionKeyRevision },
+          ...(mayEnterBehindOthers ? [] : [emptyQueueCondition]),
+        ],
+        steps: [...readSteps, { put: this.name, value: this.value, lease }, { get: names.tokenOriginName }],
+        otherwise: [...readSteps, { get: this.name }, { get: sessionName }],
+      },
+      onSend,
+    );
     const [firstEntry] = firstKeyValues;
     const [, olderEntries = []] = readKeyValuesByStep();
     const obstacle = this.#findOwnObstacle(olderEntries);
@@ -69,11 +75,11 @@ export class ShareEntry extends QueueEntry {
     const [, , ownEntry, sessionKey] = firstKeyValues;
     if (ownEntry) {
       this.createRevision = ownEntry.createRevision;
-      return this.checkPosition(ownEntry.createRevision, wake);
+      return this.checkPosition(ownEntry.createRevision, attempt);
     }
     if (firstEntry && obstacle && !mayEnterBehindOthers) return createRefusal(firstEntry);
     this.session.sessionKeyRevision = sessionKey?.modRevision ?? 0n;
-    return this.#enterQueue(wake, true);
+    return this.#enterQueue(attempt, true);
   }
 
   get #oldestKeyQuery(): OldestOrYoungestQuery {

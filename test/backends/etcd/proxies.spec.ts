@@ -25,7 +25,7 @@ wantedOf(['etcd']).forEach(() =>
       learner.answer = () => ({ headers: GRPC, trailers: { 'grpc-status': status, 'grpc-message': message } });
       const endpoints = [learner.url, ...world.server.urls];
       // The start asks all for their cluster.
-      const asked = (): number => Object.values({ ...learner.counts, Status: 0 }).reduce((a, b) => a + b, 0);
+      const asked = (): number => Object.values({ ...learner.counts, Range: 0 }).reduce((a, b) => a + b, 0);
       // Which member is asked first is left to chance.
       while (asked() === 0) {
         const service = world.service({ endpoints });

@@ -6,7 +6,7 @@ export const CHEAP = ['--bcrypt-cost', '4'];
 export const CREDENTIALS = { username: 'shop', password: 'canary-7e1f' };
 
 /** Users are in force from now on, and this one has the rights that locks need. */
-export async function enableUsers(world: EtcdWorld): Promise<EtcdOperator> {
+export async function enableUsers(world: Pick<EtcdWorld, 'operator' | 'server'>): Promise<EtcdOperator> {
   const { operator } = world;
   await operator.ask('auth/user/add', { name: 'root', password: 'root' });
   await operator.ask('auth/user/grant', { user: 'root', role: 'root' });
@@ -19,7 +19,7 @@ export async function enableUsers(world: EtcdWorld): Promise<EtcdOperator> {
   return asRoot(world);
 }
 
-export async function asRoot(world: EtcdWorld): Promise<EtcdOperator> {
+export async function asRoot(world: Pick<EtcdWorld, 'operator' | 'server'>): Promise<EtcdOperator> {
   const root = { name: 'root', password: 'root' };
   const { token } = await world.operator.ask<{ token: string }>('auth/authenticate', root);
   return new EtcdOperator(world.server.urls, token);

@@ -1,20 +1,11 @@
 import { randomInt } from 'node:crypto';
 import type { ClientHttp2Stream } from 'node:http2';
-import {
-  areCredentials,
-  type Credentials,
-  type ValueOrGetter,
-  getPresentValue,
-  isLockError,
-  pause,
-  ReportedHealth,
-  Semaphore,
-  systemClock,
-} from '../../../core/index.js';
+import { type Credentials, type ValueOrGetter, isLockError, ReportedHealth } from '../../../core/index.js';
 import { toConnectionError, EtcdError, isMemberRefusal, isTokenExpired } from '../error.js';
 import type { ResolvedEtcdOptions } from '../options.js';
-import { ClusterGuard } from './cluster-guard.js';
-import { GrpcConnection } from './grpc-connection.js';
+import { REQUIRE_LEADER, requestToken } from './authentication.js';
+import { ClusterComparison } from './cluster-comparison.js';
+import { GrpcConnection, StaleConnectionError } from './grpc-connection.js';
 import { type Metadata, NotGrpcError, NotProcessedError, type StreamListener } from './grpc-stream.js';
 import {
   type KeyValue,
@@ -25,19 +16,13 @@ import {
   encodeTransaction,
   type Transaction,
 } from './messages.js';
-import { encode, type Message } from './protobuf.js';
+import type { Message } from './protobuf.js';
+import { type OnSend, RequestLine } from './request-line.js';
 
-/** Metadata by which a member without a leader refuses a request at once, instead of waiting for a leader. */
-const REQUIRE_LEADER = { hasleader: 'true' };
-
-/** Maximum number of concurrent requests. It allows full throughput. A larger one would only delay all answers. */
-const MAX_CONCURRENT_REQUESTS = 64;
 /** Factor on the request time-out while the server answers other requests. An early retry would only add load. */
 const BUSY_TIMEOUT_FACTOR = 4;
 /** Maximum number of tries of a request that the server has not processed. */
 const MAX_TRIES = 3;
-/** Number of answers of each endpoint that must agree: several members may share an address. */
-const COMPARISONS_PER_ENDPOINT = 5;
 
 /**
  * Client that uses one member at a time, and moves to the next when a connection fails or its member has no leader.
@@ -45,32 +30,35 @@ const COMPARISONS_PER_ENDPOINT = 5;
  */
 export class EtcdClient {
   readonly health = new ReportedHealth();
-  readonly #requestLimit = new Semaphore(MAX_CONCURRENT_REQUESTS);
+  readonly #requestLine: RequestLine;
+  readonly #clusters: ClusterComparison;
   #endpointIndex: number;
   #connection: GrpcConnection | undefined;
   readonly #connections = new Set<GrpcConnection>();
-  #clusterGuard = new ClusterGuard();
-  #isComparingAgain = false;
   #accessVersion = 0;
   #token: Promise<string> | undefined;
   #isClosed = false;
 
   constructor(private readonly options: ResolvedEtcdOptions) {
     this.#endpointIndex = randomInt(options.endpoints.length);
+    this.#requestLine = new RequestLine(options.requestTimeoutMs);
+    this.#clusters = new ClusterComparison(options, this.health);
   }
 
-  async transact(request: Transaction): Promise<TransactionOutcome> {
+  /** @throws NotSentError if the request had to wait for too long, or if `onSend` returned false */
+  async transact(request: Transaction, onSend?: OnSend): Promise<TransactionOutcome> {
     const maxMs = this.options.requestTimeoutMs * BUSY_TIMEOUT_FACTOR;
-    return parseOutcome(await this.#requestLimit.run(() => this.#call(METHOD.txn, encodeTransaction(request), maxMs)));
+    const send = (): Promise<Message> => this.#call(METHOD.txn, encodeTransaction(request), maxMs);
+    return parseOutcome(await this.#requestLine.run(send, onSend));
   }
 
   /** Returns the entries of each range as of one revision. */
   async list(...ranges: readonly KeyRange[]): Promise<readonly (readonly KeyValue[])[]> {
     const request = encodeTransaction({ steps: ranges.map((list) => ({ list })) });
-    return parseOutcome(await this.#requestLimit.run(() => this.call(METHOD.txn, request))).readKeyValuesByStep();
+    return parseOutcome(await this.#requestLine.run(() => this.call(METHOD.txn, request))).readKeyValuesByStep();
   }
 
-  /** Reads keys. `#requestLimit` does not apply, because the heartbeat of a session depends on this call. */
+  /** Reads keys. `#requestLine` does not apply, because the heartbeat of a session depends on this call. */
   async read(names: readonly string[]): Promise<TransactionOutcome> {
     return parseOutcome(await this.call(METHOD.txn, encodeTransaction({ steps: names.map((get) => ({ get })) })));
   }
@@ -79,16 +67,9 @@ export class EtcdClient {
     return this.#call(method, request, this.options.requestTimeoutMs);
   }
 
-  /**
-   * Asks each endpoint for its cluster. An endpoint that does not answer is compared later, when it is used.
-   * @throws LockConfigurationError when the endpoints are of different clusters
-   */
-  async compareClusters(): Promise<void> {
-    const headers = await this.#getMetadata();
-    const urls = new Set(this.options.endpoints);
-    if (urls.size > 1)
-      await Promise.allSettled([...urls].map((url) => this.#checkCluster(url, headers, this.#clusterGuard)));
-    this.#clusterGuard.assertOneCluster();
+  /** @throws LockConfigurationError when the endpoints are of different clusters */
+  compareClusters(): Promise<void> {
+    return this.#clusters.compare();
   }
 
   /** Number that changes with each connection and each token. A stream keeps the number with which it was opened. */
@@ -103,36 +84,8 @@ export class EtcdClient {
 
   close(): void {
     this.#isClosed = true;
+    this.#requestLine.close();
     for (const connection of this.#connections) connection.end(new Error('the backend is closed'));
-  }
-
-  /**
-   * Asks all endpoints again after members of different clusters have answered. Allows requests again once each
-   * endpoint answers several times as a member of one cluster, as after a cluster was rebuilt. Never rejects.
-   */
-  async #compareClustersAgain(): Promise<void> {
-    this.#isComparingAgain = true;
-    const guard = new ClusterGuard();
-    const urls = this.options.endpoints.flatMap((url) => Array.from({ length: COMPARISONS_PER_ENDPOINT }, () => url));
-    const comparisons = urls.map((url) => this.#checkCluster(url, REQUIRE_LEADER, guard));
-    const areOneCluster = await Promise.all(comparisons).then(
-      () => true,
-      () => false,
-    );
-    if (areOneCluster) this.#clusterGuard = guard;
-    await pause(systemClock, this.options.requestTimeoutMs, { background: true });
-    this.#isComparingAgain = false;
-  }
-
-  async #checkCluster(url: string, headers: Metadata, guard: ClusterGuard): Promise<void> {
-    const { tls, requestTimeoutMs } = this.options;
-    const connection = new GrpcConnection(url, tls(), requestTimeoutMs, () => undefined);
-    try {
-      const status = await connection.call(METHOD.status, Buffer.alloc(0), headers, requestTimeoutMs);
-      guard.checkReply(status, url);
-    } finally {
-      connection.end(undefined);
-    }
   }
 
   async #call(method: string, request: Buffer, maxMs: number): Promise<Message> {
@@ -141,8 +94,9 @@ export class EtcdClient {
     try {
       return await this.#callMember(method, request, headers, maxMs);
     } catch (error) {
-      if (!token || !isTokenExpired(error)) throw error;
-      if (this.#token === token) this.#token = undefined;
+      const isExpired = isTokenExpired(error);
+      if ((isExpired || isNewConnectionSilent(error)) && this.#token === token) this.#token = undefined;
+      if (!token || !isExpired) throw error;
       // A member that refuses even a new token has other users than the rest of its cluster.
       const shouldTryNext = (failure: unknown): failure is EtcdError =>
         isMemberRefusal(failure) || isTokenExpired(failure);
@@ -163,7 +117,8 @@ export class EtcdClient {
       const connection = this.#getOpenConnection();
       try {
         const reply = await connection.call(method, request, headers, maxMs);
-        this.#clusterGuard.checkReply(reply, connection.url);
+        this.#requestLine.noteAnswer();
+        this.#clusters.checkReply(reply, connection.url);
         if (this.#connection === connection) this.health.report('up');
         return reply;
       } catch (error) {
@@ -182,11 +137,11 @@ export class EtcdClient {
     if (this.#isClosed) throw new Error('the backend is closed');
     if (this.#connection?.isClosing === true) this.#leaveMember(this.#connection);
     try {
-      this.#clusterGuard.assertOneCluster();
+      this.#clusters.assertOneCluster();
       return (this.#connection ??= this.#openConnection());
     } catch (error) {
       // The endpoints are of different clusters, or the option `tls` has failed.
-      if (isLockError(error) && !this.#isComparingAgain) void this.#compareClustersAgain();
+      if (isLockError(error)) void this.#clusters.compareAgain();
       this.health.report('down', toConnectionError(error).message);
       throw error;
     }
@@ -231,14 +186,20 @@ export class EtcdClient {
 
   async #authenticate(credentials: ValueOrGetter<Credentials>): Promise<string> {
     const maxMs = this.options.requestTimeoutMs;
-    const currentCredentials = await getPresentValue('credentials', credentials, maxMs);
-    if (!areCredentials(currentCredentials))
-      throw new Error('the credentials are not { username, password }, both of them text');
-    const request = encode([1, currentCredentials.username], [2, currentCredentials.password]);
-    const reply = await this.#callMember(METHOD.authenticate, request, REQUIRE_LEADER, maxMs);
+    const authenticate = (request: Buffer): Promise<Message> =>
+      this.#callMember(METHOD.authenticate, request, REQUIRE_LEADER, maxMs);
+    const token = await requestToken(credentials, maxMs, authenticate);
     this.#accessVersion += 1;
-    return reply.text(2);
+    return token;
   }
+}
+
+/**
+ * Returns whether a request failed without an answer on a connection that never had one. This also happens with a token
+ * of a cluster that was rebuilt since: etcd waits for the revision of the token.
+ */
+function isNewConnectionSilent(error: unknown): boolean {
+  return !(error instanceof EtcdError || error instanceof StaleConnectionError || isLockError(error));
 }
 
 /** Returns whether a member refused for want of a leader. A member that is merely slow says `request timed out`. */

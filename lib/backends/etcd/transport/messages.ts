@@ -3,6 +3,7 @@ import { encode, Message } from './protobuf.js';
 
 export const METHOD = {
   txn: '/etcdserverpb.KV/Txn',
+  range: '/etcdserverpb.KV/Range',
   watch: '/etcdserverpb.Watch/Watch',
   grant: '/etcdserverpb.Lease/LeaseGrant',
   keepAlive: '/etcdserverpb.Lease/LeaseKeepAlive',
