@@ -5,6 +5,7 @@ import { redis } from 'nestjs-distributed-lock/redis';
 import { createSentinelSource } from '../../../lib/backends/redis/sentinel/sentinel-source.js';
 import { throughout } from '../../conformance/contract.js';
 import { askRedis } from '../../servers/ask-redis.js';
+import { RedisServer } from '../../servers/redis-server.js';
 import { RedisSentinels, Sentinel } from '../../servers/redis-sentinels.js';
 import { eventually } from '../../support/eventually.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
@@ -39,6 +40,16 @@ describe.each(['ioredis', 'redis'] as const)('Sentinels that disagree about the 
     expect(await askRedis(master.port, 'CLIENT LIST')).toContain('name=nestjs-distributed-lock');
   });
 
+  it('a Sentinel that names a server which does not answer is not asked for ever', async () => {
+    const silentServer = await RedisServer.start();
+    opened.push(() => silentServer.stop());
+    const staleSentinel = await Sentinel.start(set.name, silentServer.port, 60_000);
+    opened.push(() => staleSentinel.stop());
+    silentServer.freeze();
+    const sentinels = [{ host: '127.0.0.1', port: staleSentinel.port }, ...set.addresses];
+    await expect(connect({ sentinels }).withLock('key', () => 'in', { waitMs: 60_000 })).resolves.toBe('in');
+  });
+
   it('each announcement of a new master is heard, and only the first ends the connection', async () => {
     const [formerMaster, replica] = set.servers;
     const proxy = await FaultProxy.start({ port: Number(replica?.port) });
@@ -49,6 +60,8 @@ describe.each(['ioredis', 'redis'] as const)('Sentinels that disagree about the 
     const stopWatching = source.watchMaster?.(new ReportedHealth(), (address) => void addresses.push(address));
     opened.push(() => stopWatching?.());
 
+    let connectionCount = 0;
+    proxy.onRequest((chunk) => (connectionCount += /setname/iu.test(chunk.toString('latin1')) ? 1 : 0));
     const service = connect({ natMap });
     await service.withLock('key', () => undefined);
     const toldPorts = new Set<number>();
@@ -74,6 +87,6 @@ describe.each(['ioredis', 'redis'] as const)('Sentinels that disagree about the 
     );
     expect(await set.master()).not.toBe(formerMaster);
     await service.withLock('key', () => undefined);
-    await throughout(200, () => expect(proxy.connections).toBe(1));
+    await throughout(200, () => expect(connectionCount).toBe(1));
   });
 });

@@ -66,6 +66,12 @@ export function createConnectionName(): string {
   return `${CONNECTION_NAME_PREFIX}:${randomUUID()}`;
 }
 
+/** Returns the list from this place on, and then its beginning: the first Sentinel may be dead, or may be behind. */
+export function rotate<T>(list: readonly T[], place: number): readonly T[] {
+  const firstIndex = place % list.length;
+  return [...list.slice(firstIndex), ...list.slice(0, firstIndex)];
+}
+
 export function tlsOptions(tls: RedisTls | undefined): ConnectionOptions | undefined {
   return tls === true ? {} : tls === false ? undefined : tls;
 }

@@ -6,6 +6,7 @@ import {
   type ClientMaker,
   CONNECT_TIMEOUT_MS,
   KEEP_ALIVE_AFTER_MS,
+  rotate,
   type ServerLocation,
   withServerName,
 } from './client-settings.js';
@@ -74,11 +75,8 @@ export function createNodeRedisClientMaker(template: NodeRedisClient): ClientMak
           getLogin(sentinelLoginSource),
         ]);
         signal.throwIfAborted();
-        // The first Sentinel may be dead, or may not have heard of a new master.
-        const firstIndex = attemptCount++ % sentinels.length;
-        const sentinelsInOrder = [...sentinels.slice(firstIndex), ...sentinels.slice(0, firstIndex)];
         const address = await findMasterAddress(
-          { ...location, sentinels: sentinelsInOrder },
+          { ...location, sentinels: rotate(sentinels, attemptCount++) },
           (sentinel, sentinelSignal) =>
             duplicateTemplate({ ...sentinel, tls: location.sentinelTls }, sentinelLogin, sentinelSignal),
         );

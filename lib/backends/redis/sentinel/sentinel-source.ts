@@ -1,6 +1,7 @@
+import { isIP } from 'node:net';
 import type { ReportedHealth } from '../../../core/index.js';
 import { createLoginSource, type RedisAddress } from '../access-options.js';
-import { tlsOptions } from '../clients/client-settings.js';
+import { rotate, tlsOptions } from '../clients/client-settings.js';
 import { type RedisClientPackage, loadClientMaker } from '../clients/own-client.js';
 import type { ClientSource, RedisClient } from '../connection/redis-client.js';
 import { toLoggableError } from '../error.js';
@@ -14,14 +15,24 @@ export function createSentinelSource(options: RedisSentinelOptions, clientPackag
   const location = { name, db, natMap, tls: tlsOptions(tls), sentinels, sentinelTls: tlsOptions(sentinelTls) };
   const login = createLoginSource('credentials', options.credentials);
   const sentinelLogin = createLoginSource('sentinelCredentials', options.sentinelCredentials);
+  let clientCount = 0;
   return {
-    makeClient: async () =>
-      (await loadClientMaker(clientPackage, 'sentinels')).makeMasterClient(location, login, sentinelLogin),
+    makeClient: async () => {
+      const maker = await loadClientMaker(clientPackage, 'sentinels');
+      const sentinelsInOrder = rotate(sentinels, clientCount++);
+      return maker.makeMasterClient({ ...location, sentinels: sentinelsInOrder }, login, sentinelLogin);
+    },
     watchMaster: (health, onNewMaster) => {
+      let lastMessage = '';
       // Each Sentinel announces the switch when it hears of it. Until then it names the former master to those who ask.
       const onSwitchMessage = (message: string): void => {
-        const [host = '', port] = message.split(' ').slice(-2);
-        onNewMaster(natMap?.[`${host}:${port}`] ?? { host, port: Number(port) });
+        const isRepeated = message === lastMessage;
+        lastMessage = message;
+        const [announcedHost = '', announcedPort] = message.split(' ').slice(-2);
+        const announcedAddress = { host: announcedHost, port: Number(announcedPort) };
+        const address = natMap?.[`${announcedHost}:${announcedPort}`] ?? announcedAddress;
+        // A client does not tell to which host name it is connected: a repetition would end a good connection.
+        if (!isRepeated || isIP(address.host) !== 0) onNewMaster(address);
       };
       const makeClient = async (address: Required<RedisAddress>) =>
         (await loadClientMaker(clientPackage, 'sentinels')).makeClient(
