@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
+import { Client } from 'pg';
 import { rowManager } from 'nestjs-distributed-lock/typeorm';
 import { type Contract, failureOf, Gate, SLACK_MS } from '../../conformance/contract.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
@@ -120,6 +121,16 @@ function limited(contract: Contract, harness: SqlHarness): void {
 
   if (harness.type !== 'postgres') return;
 
+  /** Transactions that were seen to wait for a lock. */
+  const waits = new Set<unknown>();
+  beforeEach(() => waits.clear());
+
+  async function seeWaits(count: number): Promise<void> {
+    const blockedSql = `select pid, xact_start::text as began from pg_stat_activity where wait_event_type = 'Lock'`;
+    for (const { pid, began } of await harness.ask(blockedSql)) waits.add(`${String(pid)} ${String(began)}`);
+    expect(waits.size).toBeGreaterThanOrEqual(count);
+  }
+
   it('lasts no longer than it should, although a waiter waits for the waiter before it, and then for the row', async () => {
     const impatientOptions = { requestTimeoutMs: timeLimitOf(300), patienceMs: 0 };
     const services = [1, 2].map(async () =>
@@ -132,15 +143,28 @@ function limited(contract: Contract, harness: SqlHarness): void {
       return held.isHeld;
     });
     const outcomes = Promise.all(waiters);
-    const waits = new Set<unknown>();
-    const noteWaits = async (): Promise<void> => {
-      const blockedSql = `select pid, xact_start::text as began from pg_stat_activity where wait_event_type = 'Lock'`;
-      for (const { pid, began } of await harness.ask(blockedSql)) waits.add(`${String(pid)} ${String(began)}`);
-      expect(waits.size).toBeGreaterThanOrEqual(8);
-    };
-    await Promise.race([outcomes, eventually(noteWaits, { withinMs: 30_000 })]);
+    await Promise.race([outcomes, eventually(() => seeWaits(8), { withinMs: 30_000 })]);
     await lock.release();
     await expect(outcomes).resolves.toEqual([true, true]);
+  });
+
+  it('goes on while somebody else waits to lock the whole table', async () => {
+    const [holder, key] = [await contract.service(), contract.key()];
+    const waiter = contract.closing(new LockService(await harness.connectWith({ patienceMs: 0 })));
+    const lock = await holder.acquire(key, { ttlMs: LONG_TTL_MS });
+    const waiting = waiter.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 60_000 });
+    waiting.catch(() => undefined);
+    await eventually(() => seeWaits(1));
+    const operator = new Client({ connectionString: harness.server().url });
+    await operator.connect();
+    await operator.query('begin');
+    const locking = operator.query('lock table distributed_lock in access exclusive mode').catch(() => undefined);
+    await Promise.race([waiting, eventually(() => seeWaits(5), { withinMs: 30_000 })]);
+    await harness.ask(`select pg_cancel_backend(pid) from pg_stat_activity where query like 'lock table%'`);
+    await locking;
+    await operator.end();
+    await lock.release();
+    await (await waiting).release();
   });
 }
 

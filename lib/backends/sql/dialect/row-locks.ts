@@ -31,8 +31,8 @@ export interface RowLocks {
    * missing. When somebody else has the row, resolves to `is_held`, or fails with a code of `heldCodePattern`.
    */
   tryLockRow(query: Query, table: string, key: string): ReturnType<Query>;
-  /** Locks the row as `tryLockRow` does, after a wait in the database's own queue that `setLimits` has limited. */
-  lockRowAfterWait(query: Query, table: string, key: string): ReturnType<Query>;
+  /** Locks the row as `tryLockRow` does, after a wait in the database's own queue. `setLimits` was called before. */
+  lockRowAfterWait(query: Query, table: string, key: string, waitMs: number): ReturnType<Query>;
   /**
    * Makes the server end the connection, and with it the transaction, after `ttlMs` without a statement. Runs before
    * the row is requested, because the process may freeze while it waits. Also limits the wait for the row, and lifts

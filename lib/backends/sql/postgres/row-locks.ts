@@ -55,17 +55,18 @@ export const postgresRowLocks: RowLocks = {
   },
 
   /** Waits in a `do` block, which catches the error of a wait without success: the server would log it otherwise. */
-  async lockRowAfterWait(query, table, key) {
+  async lockRowAfterWait(query, table, key, waitMs) {
     await query(`select set_config('${KEY_SETTING}', $1, true)`, [toStoredText(key)]);
-    await query(`do ${quoteText(waitForRowSql(table))}`, []);
+    await query(
+      `set local statement_timeout = ${Math.ceil(waitMs)}; do ${quoteText(waitForRowSql(table))}; set local statement_timeout = 0`,
+      [],
+    );
     return this.tryLockRow(query, table, key);
   },
 
   setLimits: (query, { ttlMs, waitMs }) => {
-    // A wait for a row waits for several locks in turn, each of which has its own `lock_timeout`.
-    const limitMs = Math.ceil(waitMs);
     const waitLimitSql =
-      waitMs > 0 ? `; set local lock_timeout = ${limitMs}; set local statement_timeout = ${limitMs}` : '';
+      waitMs > 0 ? `; set local lock_timeout = ${Math.ceil(waitMs)}; set local statement_timeout = 0` : '';
     return query(`set local idle_in_transaction_session_timeout = ${ttlMs}; ${LIFT_AGE_LIMIT_SQL}${waitLimitSql}`, []);
   },
   restoreLimits: (query) => query('set local lock_timeout to default; set local statement_timeout to default', []),

@@ -92,7 +92,7 @@ export class RowTransaction {
     await locks.setLimits(this.query, { ttlMs, waitMs });
     const [row] =
       waitMs > 0
-        ? await locks.lockRowAfterWait(this.#queryWithWait, table, key)
+        ? await locks.lockRowAfterWait(this.#queryWithWait, table, key, waitMs)
         : await locks.tryLockRow(this.query, table, key);
     if (!row) return 'missing';
     if (isTrue(row['is_read_only'])) throw createSwitchOverError();
