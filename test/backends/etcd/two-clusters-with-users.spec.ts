@@ -6,7 +6,7 @@ import { EtcdServer } from '../../servers/etcd-server.js';
 import { eventually } from '../../support/eventually.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 import { wantedOf } from '../describe-backend.js';
-import { Http2Proxy, type OwnAnswer } from './http2-proxy.js';
+import { Http2Proxy, type OwnAnswer, pageOf } from './http2-proxy.js';
 import { EtcdOperator } from './operator.js';
 import { CHEAP, CREDENTIALS, enableUsers } from './users.js';
 
@@ -67,6 +67,18 @@ wantedOf(['etcd']).forEach(() =>
       await told;
       await eventually(() => service.withLock('k', () => undefined), { withinMs: 5_000, everyMs: 50 });
       expect(service.health.status).toBe('up');
+    });
+
+    it('keep the token of a cluster that is the same as before, whatever else has failed', async () => {
+      const proxy = await startCluster();
+      const service = open([proxy.url]);
+      await (await service.acquire('k')).release();
+      const loginCount = proxy.counts['Authenticate'];
+      proxy.answer = (path) => (path.endsWith('/Txn') ? pageOf(503) : undefined);
+      await expect(service.tryAcquire('k')).rejects.toMatchObject({ code: 'LOCK_BACKEND' });
+      proxy.answer = () => undefined;
+      await eventually(() => service.withLock('k', () => undefined));
+      expect(proxy.counts['Authenticate']).toBe(loginCount);
     });
 
     it('are named in health while one of them refuses to be compared', async () => {

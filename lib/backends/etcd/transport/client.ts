@@ -5,7 +5,7 @@ import { toConnectionError, EtcdError, isMemberRefusal, isTokenExpired } from '.
 import type { ResolvedEtcdOptions } from '../options.js';
 import { REQUIRE_LEADER, requestToken } from './authentication.js';
 import { ClusterComparison } from './cluster-comparison.js';
-import { GrpcConnection, StaleConnectionError } from './grpc-connection.js';
+import { GrpcConnection, UnansweredConnectionError } from './grpc-connection.js';
 import { type Metadata, NotGrpcError, NotProcessedError, type StreamListener } from './grpc-stream.js';
 import {
   type KeyValue,
@@ -95,7 +95,9 @@ export class EtcdClient {
       return await this.#callMember(method, request, headers, maxMs);
     } catch (error) {
       const isExpired = isTokenExpired(error);
-      if ((isExpired || isNewConnectionSilent(error)) && this.#token === token) this.#token = undefined;
+      // etcd does not answer a request with a token of a cluster that was rebuilt since.
+      const mayBeOfFormerCluster = error instanceof UnansweredConnectionError;
+      if ((isExpired || mayBeOfFormerCluster) && this.#token === token) this.#token = undefined;
       if (!token || !isExpired) throw error;
       // A member that refuses even a new token has other users than the rest of its cluster.
       const shouldTryNext = (failure: unknown): failure is EtcdError =>
@@ -122,6 +124,7 @@ export class EtcdClient {
         if (this.#connection === connection) this.health.report('up');
         return reply;
       } catch (error) {
+        if (error instanceof EtcdError) this.#requestLine.noteAnswer();
         if (error instanceof EtcdError && isWithoutLeader(error)) connection.end(error);
         if (error instanceof NotGrpcError || isLockError(error)) this.#leaveMember(connection, error);
         if (shouldTryNext(error) && refusingUrls.add(connection.url).size < new Set(this.options.endpoints).size) {
@@ -192,14 +195,6 @@ export class EtcdClient {
     this.#accessVersion += 1;
     return token;
   }
-}
-
-/**
- * Returns whether a request failed without an answer on a connection that never had one. This also happens with a token
- * of a cluster that was rebuilt since: etcd waits for the revision of the token.
- */
-function isNewConnectionSilent(error: unknown): boolean {
-  return !(error instanceof EtcdError || error instanceof StaleConnectionError || isLockError(error));
 }
 
 /** Returns whether a member refused for want of a leader. A member that is merely slow says `request timed out`. */

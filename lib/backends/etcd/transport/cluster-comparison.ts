@@ -1,5 +1,5 @@
 import { pause, type ReportedHealth, systemClock } from '../../../core/index.js';
-import { type EtcdError, isFinalError, isTokenExpired } from '../error.js';
+import { type EtcdError, isFinalError, isMemberRefusal, isTokenExpired } from '../error.js';
 import { EtcdLockNames } from '../lock-names.js';
 import type { ResolvedEtcdOptions } from '../options.js';
 import { REQUIRE_LEADER, requestToken } from './authentication.js';
@@ -62,7 +62,7 @@ export class ClusterComparison {
     this.#isComparingAgain = false;
   }
 
-  /** Resolves to whether all endpoints have answered as members of one cluster. */
+  /** Resolves to whether all endpoints have answered, and as members of one cluster. */
   async #compareEach(urls: readonly string[], guard: ClusterGuard): Promise<boolean> {
     const results = await Promise.all(
       urls.map(async (url) => {
@@ -71,6 +71,8 @@ export class ClusterComparison {
           this.#adviseOnRefusal(url, undefined);
           return true;
         } catch (error) {
+          // A learner serves no login. It is compared later, when it is used.
+          if (isMemberRefusal(error)) return true;
           if (isFinalError(error) || isTokenExpired(error)) this.#adviseOnRefusal(url, error);
           return false;
         }
@@ -90,7 +92,7 @@ export class ClusterComparison {
       connection.call(METHOD.authenticate, request, REQUIRE_LEADER, maxMs);
     try {
       const access = credentials ? { token: await requestToken(credentials, maxMs, authenticate) } : {};
-      // Field 7 allows an answer without a quorum, which a learner gives as well.
+      // Field 7 allows an answer without a quorum. Without users, a learner gives this answer, too.
       const request = encode([1, new EtcdLockNames(prefix).sessionName(0n)], [7, true]);
       return await connection.call(METHOD.range, request, { ...REQUIRE_LEADER, ...access }, maxMs);
     } finally {

@@ -11,6 +11,11 @@ export class StaleConnectionError extends Error {
   override readonly name = 'StaleConnectionError';
 }
 
+/** Error of a request on a connection on which the server has never sent anything. */
+export class UnansweredConnectionError extends Error {
+  override readonly name = 'UnansweredConnectionError';
+}
+
 /** Minimum milliseconds without data from the server before a ping is sent. More recent data make a ping needless. */
 const MIN_SILENCE_BEFORE_PING_MS = 100;
 /** etcd closes a connection that is pinged more often than this, unless etcd has sent data between the pings. */
@@ -148,12 +153,13 @@ export class GrpcConnection {
   }
 
   /**
-   * Returns `error` if it concerns the request alone. Otherwise returns a `StaleConnectionError` if the connection
-   * worked before.
+   * Returns `error` if it concerns the request alone. Otherwise the class of the returned error tells whether the
+   * connection worked before.
    */
   #toLossError(error: Error): Error {
     if (error instanceof EtcdError || error instanceof NotGrpcError || error instanceof NotProcessedError) return error;
     const { message } = this.#endReason ?? error;
-    return this.#lastDataAt === -Infinity ? new Error(message) : new StaleConnectionError(message);
+    const LossError = this.#lastDataAt === -Infinity ? UnansweredConnectionError : StaleConnectionError;
+    return new LossError(message);
   }
 }
