@@ -14,7 +14,8 @@ export function computeSessionTimes(negotiatedTtlMs: number) {
   return {
     /** Milliseconds for which a holder trusts its lock, from the send time of the last answered heartbeat. */
     trustMs: (negotiatedTtlMs * 2) / 3,
-    heartbeatIntervalMs: (negotiatedTtlMs * 2) / 9,
+    /** Short, because with slow answers a heartbeat only proves one that was sent several heartbeats before it. */
+    heartbeatIntervalMs: negotiatedTtlMs / 9,
     /** Maximum milliseconds until a follower tells the leader of a heartbeat. */
     lagMs: negotiatedTtlMs / 12,
   };

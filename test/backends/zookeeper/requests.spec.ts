@@ -33,7 +33,11 @@ for (const name of wantedOf(['zookeeper'])) {
       expect(await during(once)).toBe(mode === 'sequential' ? 6 : 3);
       // The server may remove the empty parent between two of them, every half second: that one costs three more.
       expect(Math.min(await during(once), await during(once))).toBe(3);
-      expect([300, 303, 306]).toContain(await during(() => many(100, once)));
+      const since = performance.now();
+      const requestCount = await during(() => many(100, once));
+      const mostRemovals = Math.ceil((performance.now() - since) / 500) + 1;
+      expect(requestCount).toBeGreaterThanOrEqual(300);
+      expect(requestCount).toBeLessThanOrEqual(300 + 3 * mostRemovals);
     });
 
     it.each(MODES)('waiting for a lock costs two more, being refused one more: %s', async (mode) => {
@@ -59,8 +63,9 @@ for (const name of wantedOf(['zookeeper'])) {
     });
 
     it('a hundred locks held cost one life sign each beat, and one look at each node', async () => {
-      const beatMs = (atLeastMs(1_800) * 2) / 9;
-      const service = world.service({ sessionTtlMs: (beatMs * 9) / 2 });
+      const sessionTtlMs = atLeastMs(1_800);
+      const beatMs = sessionTtlMs / 9;
+      const service = world.service({ sessionTtlMs });
       const locks = await Promise.all(Array.from({ length: 100 }, () => service.acquire(world.key())));
       await eventually(async () => expect(await world.server.metric('zk_watch_count')).toBe(100));
       const since = performance.now();
