@@ -1,5 +1,6 @@
 import { AbortListener } from '../time/abort-listener.js';
 import { Deadline } from '../time/deadline.js';
+import { scheduleReplyTimeout } from '../time/reply-timeout.js';
 
 /** Options of a wait for a semaphore. */
 export interface SemaphoreWait {
@@ -56,7 +57,7 @@ export class Semaphore {
     return new Promise((resolve) => {
       const startTimer = () => {
         const { clock, remainingMs } = deadline();
-        return clock.schedule(remainingMs, onTimer);
+        return scheduleReplyTimeout(clock, remainingMs, onTimer);
       };
       const end = (hasEntered: boolean): void => {
         timer.cancel();

@@ -10,6 +10,9 @@ import { isFulfilledWithin } from '../time/within.js';
 import { LockSet } from './lock-set.js';
 import { type ResolvedKey, resolveKeys, type WantedKey } from './wanted-keys.js';
 
+/** Maximum milliseconds for which a caller whose time is over waits for the release of the keys that it has taken. */
+const MAX_RELEASE_MS = 1_000;
+
 /**
  * Takes several keys. A caller that waits for a key holds smaller keys only, so that callers never wait for each other
  * in a circle.
@@ -37,7 +40,8 @@ export class SeveralKeys {
       lockSet.throwIfLost();
       return lockSet;
     } catch (error) {
-      await this.#releaseWithin(SILENCE_MS, takenLocks);
+      const mayWait = resolvedKeys.some(({ options: { waitMs } }) => waitMs > 0);
+      await this.#releaseWithin(mayWait ? MAX_RELEASE_MS : Infinity, takenLocks);
       throw error;
     }
   }
@@ -64,7 +68,7 @@ export class SeveralKeys {
     const results = await attempts;
     const busyIndex = results.indexOf(null);
     const resultsBeforeBusy = busyIndex < 0 ? results : results.slice(0, busyIndex);
-    const maxReleaseMs = Math.max(deadline.remainingMs, SILENCE_MS);
+    const maxReleaseMs = Math.max(deadline.remainingMs, MAX_RELEASE_MS);
     await this.#releaseWithin(mayWait ? maxReleaseMs : Infinity, results.slice(resultsBeforeBusy.length));
     return resultsBeforeBusy.filter((lock) => lock !== null);
   }
