@@ -183,8 +183,8 @@ describe('the package', () => {
     expect(run(process.execPath, [program, 'sql', '--database', 'postgres'], home)).toMatch(/^create table/u);
   });
 
-  it('is small: 500 kB packed', () => {
-    expect(statSync(library.tarball).size).toBeLessThan(500_000);
+  it('is small: 510 kB packed', () => {
+    expect(statSync(library.tarball).size).toBeLessThan(510_000);
   });
 
   it('contains what it must, and nothing of ours', () => {
