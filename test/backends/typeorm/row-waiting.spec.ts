@@ -70,9 +70,14 @@ function granted(contract: Contract, harness: SqlHarness): void {
     await using world = await ProxiedBackend.start(contract);
     const key = contract.key();
     const [ours, other] = [await world.proxied(key), await contract.service()];
-    void world.proxy.delayReplyOf(SQL[harness.type].atOnce, 60_000);
+    const { atOnce } = SQL[harness.type];
+    const asked = new Gate();
+    void world.proxy.delayReplyOf(atOnce, 60_000);
+    world.proxy.onRequest((chunk) => chunk.toString('latin1').includes(atOnce) && asked.open());
     const asking = ours.acquire(key, { ttlMs: harness.shortTtlMs, waitMs: 500 }).catch((error: unknown) => error);
-    await eventually(async () => expect(await harness.leftovers(key)).not.toEqual([]));
+    await asked.opened;
+    // A look at the row locks it for a moment, in which the request would be refused.
+    await eventually(async () => expect(await harness.leftovers(key)).not.toEqual([]), { everyMs: LIST_MS });
     const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: timeLimitOf(10_000) });
     await expect(asking).resolves.toMatchObject({ code: 'LOCK_BACKEND' });
     await next.release();
