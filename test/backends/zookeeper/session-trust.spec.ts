@@ -31,7 +31,7 @@ interface Ask {
 }
 
 const MOST_TRANSIT_TICKS = 3;
-/** Of a whole number, because most doubles from 0 to 1 are next to 0. */
+/** Fraction made of a whole number: most doubles that fast-check draws from 0 to 1 are next to 0. */
 const fraction = fc.nat({ max: 1_000_000 }).map((millionths) => millionths / 1_000_000);
 const upTo = (most: number) => fraction.map((part) => part * most);
 const ask = fc.record<Ask>({
