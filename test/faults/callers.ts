@@ -81,10 +81,13 @@ function givingUp({ harness, it }: Suite): void {
     const gaveUp: AbortSignal[] = [];
     const outcomes = { entered: 0, abandoned: 0, late: 0 };
     const attempt = async (place: number): Promise<void> => {
+      // One caller of each round waits until it is served, however busy the machine is.
+      const patient = place === 29;
       const impatient = place % 5 === 0;
-      const signal = AbortSignal.timeout(impatient ? 10_000 : randomInt(40));
+      const longMs = timeLimitOf(10_000);
+      const signal = AbortSignal.timeout(patient || impatient ? longMs : randomInt(40));
       gaveUp.push(signal);
-      const waitMs = impatient ? 60 : 10_000;
+      const waitMs = impatient ? 60 : longMs;
       try {
         await services[place % 3]?.withLock(key, () => new Promise(setImmediate), {
           waitMs,
@@ -103,7 +106,7 @@ function givingUp({ harness, it }: Suite): void {
       await Promise.all(Array.from({ length: 30 }, (_, place) => attempt(place)));
     }
     expect(outcomes.entered + outcomes.abandoned + outcomes.late).toBe(600);
-    expect(outcomes.entered).toBeGreaterThan(0);
+    expect(outcomes.entered).toBeGreaterThanOrEqual(20);
     expect(outcomes.abandoned).toBeGreaterThan(0);
     await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
     expect(gaveUp.flatMap((signal) => getEventListeners(signal, 'abort'))).toEqual([]);
