@@ -50,5 +50,10 @@ export function followObservable(
       finalize(endSubscription),
     );
   });
-  return { value, cancel: (reason) => cancellation.error(reason) };
+  const cancel = (reason: Error): void => {
+    cancellation.error(reason);
+    // Nobody may have subscribed yet.
+    onEnd();
+  };
+  return { value, cancel };
 }

@@ -1,6 +1,7 @@
 /** Result whose work goes on after the method has returned it. */
 export interface FollowedResult {
   readonly value: unknown;
+  /** Ends the work with an error. Consumers get it at once; `onEnd` is called when no step of the work runs any more. */
   cancel(reason: Error): void;
 }
 

@@ -29,7 +29,12 @@ export function followStream(
   if (!isKnownToBeOpen(stream)) return undefined;
   // A duplex stream has ended when its readable side has: callers read it, and its writable side may stay open.
   finished(stream, 'readable' in stream ? { writable: false } : {}, onEnd);
-  return { value, cancel: (reason) => void stream.destroy?.(reason) };
+  const cancel = (reason: Error): void => {
+    stream.destroy?.(reason);
+    // Old streams cannot be destroyed, or do not tell when their work has ended.
+    if (!stream.destroyed) onEnd();
+  };
+  return { value, cancel };
 }
 
 /** Returns whether the state of a stream says that it has not ended. Old libraries keep little or no state. */
@@ -41,24 +46,28 @@ export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }:
   const asyncContext = new AsyncResource('LockedResult');
   const reader = source.getReader();
   let controller: ReadableStreamDefaultController<Chunk> | undefined;
+  let isCancelled = false;
+  const cancelSource = async (reason: unknown): Promise<void> => {
+    // A pending read ends before the source has.
+    isCancelled = true;
+    await asyncContext.runInAsyncScope(() => reader.cancel(reason)).finally(onEnd);
+  };
   const value = new ReadableStream<Chunk>(
     {
       start: (ownController) => void (controller = ownController),
       async pull(ownController) {
         try {
           const { done, value: chunk } = await asyncContext.runInAsyncScope(() => reader.read());
+          if (isCancelled) return;
           if (!done) return ownController.enqueue(chunk);
           onEnd();
           ownController.close();
         } catch (error) {
-          onEnd();
+          if (!isCancelled) onEnd();
           throw error;
         }
       },
-      async cancel(reason) {
-        onEnd();
-        await reader.cancel(reason);
-      },
+      cancel: cancelSource,
     },
     { highWaterMark: 0 },
   );
@@ -66,7 +75,7 @@ export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }:
     value,
     cancel: (reason: Error): void => {
       controller?.error(reason);
-      reader.cancel(reason).catch(() => undefined);
+      cancelSource(reason).catch(() => undefined);
     },
   };
 }

@@ -35,13 +35,10 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
   const { label, locks, whenReleased, writesResponse, request, outlivesRequest } = call;
   const hasResponseOnly = result === undefined && writesResponse;
   const followedResult = hasResponseOnly
-    ? { value: undefined, cancel: () => undefined }
+    ? { value: undefined, cancel: onEnd }
     : followResult(result, label, { onEnd, whenReleased });
   if (!followedResult) return undefined;
-  const cancel = (reason: Error): void => {
-    followedResult.cancel(reason);
-    onEnd();
-  };
+  const { value, cancel } = followedResult;
   const onOver = (): void => cancel(new Error('The request of this result is over'));
   if (hasResponseOnly) void ended.then(request?.onResponseEnd(onOver));
   else if (!outlivesRequest) void ended.then(request?.onOver(onOver));
@@ -53,7 +50,7 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
       void ended.then(() => listener.end());
     }
   }
-  return { value: followedResult.value, cancel, ended };
+  return { value, cancel, ended };
 }
 
 function followResult(result: unknown, label: string, callbacks: FollowCallbacks): FollowedResult | undefined {

@@ -1,0 +1,157 @@
+import { request } from 'node:http';
+import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Controller, Get, Injectable, Param, Req } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { currentLock, DistributedLockModule, Locked, LockService } from 'nestjs-distributed-lock';
+import { memory } from 'nestjs-distributed-lock/memory';
+import { eventually } from '../support/eventually.js';
+import { closing, context, listen, root } from './apps.js';
+import { Deferred } from './crossing.js';
+
+const steps: string[] = [];
+let work = new Deferred();
+let clientGone = new Deferred();
+
+afterEach(() => {
+  steps.splice(0);
+  work = new Deferred();
+  clientGone = new Deferred();
+});
+
+/** Emits no event that its consumer did not ask for, and wakes a pending `next` before its own clean-up has ended. */
+class Events implements AsyncIterator<string> {
+  #wake: (result: IteratorResult<string>) => void = () => undefined;
+
+  next(): Promise<IteratorResult<string>> {
+    if (steps.length === 0) {
+      steps.push('started');
+      return Promise.resolve({ done: false, value: 'one' });
+    }
+    steps.push('step began');
+    return new Promise((resolve) => (this.#wake = resolve));
+  }
+
+  async return(): Promise<IteratorResult<string>> {
+    this.#wake({ done: true, value: undefined });
+    await work.promise;
+    steps.push('step ended', `closed under ${currentLock()?.key}`);
+    return { done: true, value: undefined };
+  }
+}
+
+@Injectable()
+class Exports {
+  @Locked('export')
+  async generator(): Promise<AsyncIterable<string>> {
+    return this.#rows();
+  }
+  @Locked('export')
+  async iterable(): Promise<AsyncIterable<string>> {
+    return { [Symbol.asyncIterator]: () => this.#rows() };
+  }
+  @Locked('export')
+  async events(): Promise<AsyncIterable<string>> {
+    return { [Symbol.asyncIterator]: () => new Events() };
+  }
+  @Locked('export')
+  async node(): Promise<AsyncIterable<string>> {
+    return Readable.from(this.#rows(), { highWaterMark: 1 });
+  }
+  @Locked('export')
+  async web(): Promise<AsyncIterable<string>> {
+    return ReadableStream.from(this.#rows());
+  }
+  readonly shared: AsyncIterable<string> = {
+    async *[Symbol.asyncIterator]() {
+      yield `under ${currentLock()?.key}`;
+    },
+  };
+  @Locked('export')
+  async sharedIterable(): Promise<AsyncIterable<string>> {
+    return this.shared;
+  }
+
+  async *#rows(): AsyncGenerator<string> {
+    try {
+      steps.push('started');
+      yield 'one';
+      steps.push('step began');
+      await work.promise;
+      steps.push('step ended');
+      yield 'two';
+    } finally {
+      await setImmediate();
+      steps.push(`closed under ${currentLock()?.key}`);
+    }
+  }
+}
+
+type Kind = 'generator' | 'iterable' | 'events' | 'node' | 'web';
+
+@Controller()
+class Downloads {
+  constructor(private readonly exports: Exports) {}
+  @Get(':kind')
+  async read(@Param('kind') kind: Kind, @Req() { socket }: { readonly socket: Socket }): Promise<void> {
+    const rows = await this.exports[kind]();
+    socket.once('close', () => clientGone.resolve());
+    for await (const row of rows) expect(row).toBe('one');
+  }
+}
+
+describe('the lock of a result whose client has gone lasts', () => {
+  it.each([
+    ['generator', 'export'],
+    ['iterable', 'export'],
+    ['events', 'export'],
+    ['web', 'export'],
+    // A stream of Node calls its source in the context of whoever reads or destroys it.
+    ['node', undefined],
+  ])('until the current step has ended, %s', async (kind, lockInContext) => {
+    const imports = [DistributedLockModule.forRoot(memory())];
+    const module = root({ imports, controllers: [Downloads], providers: [Exports] });
+    const app = closing(await NestFactory.create(module, { logger: false, forceCloseConnections: true }));
+    const client = request(`${await listen(app)}/${kind}`).on('error', () => undefined);
+    client.end();
+    await eventually(() => steps.includes('step began'));
+    client.destroy();
+    await clientGone.promise;
+    const nextHolder = app.get(LockService).withLock('export', () => void steps.push('next holder'));
+    for (let iteration = 0; iteration < 5; iteration += 1) await setImmediate();
+    work.resolve();
+    await nextHolder;
+    expect(steps).toEqual(['started', 'step began', 'step ended', `closed under ${lockInContext}`, 'next holder']);
+  });
+});
+
+describe('an iterable under a lock', () => {
+  async function start() {
+    const app = await context({ imports: [DistributedLockModule.forRoot(memory())], providers: [Exports] });
+    return { exports: app.get(Exports), isHeld: () => app.get(LockService).inspect().length > 0 };
+  }
+
+  it('keeps its key until each of its iterators has ended', async () => {
+    const { exports, isHeld } = await start();
+    const rows = await exports.sharedIterable();
+    for await (const row of rows) {
+      for await (const again of rows) expect(again).toBe(row);
+      expect(isHeld()).toBe(true);
+    }
+    expect(isHeld()).toBe(false);
+  });
+
+  it('has no further iterator after its end, until it is returned again', async () => {
+    const { exports, isHeld } = await start();
+    for (let call = 0; call < 2; call += 1) {
+      const rows = await exports.sharedIterable();
+      const iterator = rows[Symbol.asyncIterator]();
+      expect(await iterator.next()).toEqual({ done: false, value: 'under export' });
+      expect(await iterator.next()).toEqual({ done: true, value: undefined });
+      expect(() => rows[Symbol.asyncIterator]()).toThrow('is released: call the method again');
+      expect(isHeld()).toBe(false);
+    }
+  });
+});
