@@ -19,15 +19,24 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { NestFactory } from '@nestjs/core';
 import { DistributedLockModule, Locked, LockService } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
-import { Observable, of, throwError, timeout } from 'rxjs';
+import { map, type Observable, of, raceWith, Subject } from 'rxjs';
 import { eventually } from '../support/eventually.js';
 import { closing, listen, root } from './apps.js';
+import { Deferred } from './crossing.js';
 import { KeptLog } from './kept-log.js';
 
+const timeIsUp = new Subject<void>();
+
+/** Stops waiting for the handler, as `timeout` of RxJS does, when a test says so. */
 @Injectable()
 class TimeLimit implements NestInterceptor {
   intercept(_: ExecutionContext, next: CallHandler): Observable<unknown> {
-    return next.handle().pipe(timeout({ each: 100, with: () => throwError(() => new RequestTimeoutException()) }));
+    const failure = timeIsUp.pipe(
+      map(() => {
+        throw new RequestTimeoutException();
+      }),
+    );
+    return next.handle().pipe(raceWith(failure));
   }
 }
 
@@ -36,9 +45,15 @@ describe.each([
   ['Fastify', () => new FastifyAdapter()],
 ])('a request whose client has gone, %s', (_, adapter) => {
   const ran: string[] = [];
+  let beforeCall = new Deferred();
+  let outcome: Promise<unknown> | undefined;
 
   @Injectable()
   class Stock {
+    @Locked('rows')
+    async rows(): Promise<AsyncIterable<string>> {
+      return ReadableStream.from(['one', 'two']);
+    }
     @Locked('sale')
     async reserve(who: string): Promise<string> {
       ran.push(who);
@@ -76,6 +91,17 @@ describe.each([
     limited(@Param('who') who: string): Promise<string> {
       return this.stock.reserve(who);
     }
+    @UseInterceptors(TimeLimit)
+    @Post('begins-late/:who')
+    beginsLate(@Param('who') who: string): Promise<unknown> {
+      return (outcome = beforeCall.promise.then(() => this.stock.reserve(who)));
+    }
+    @UseInterceptors(TimeLimit)
+    @Post('reads-late')
+    @Locked('report')
+    readsLate(): Promise<unknown> {
+      return (outcome = beforeCall.promise.then(() => this.stock.rows()).then(() => 'unread'));
+    }
     @Post('buy/:who')
     @Locked('sale')
     async buy(@Param('who') who: string): Promise<string> {
@@ -102,7 +128,11 @@ describe.each([
     }
   }
 
-  afterEach(() => void ran.splice(0));
+  afterEach(() => {
+    ran.splice(0);
+    beforeCall = new Deferred();
+    outcome = undefined;
+  });
 
   async function start() {
     const imports = [DistributedLockModule.forRoot(memory())];
@@ -153,11 +183,36 @@ describe.each([
   it('does not wait any longer than an interceptor does', async () => {
     const { url, locks, waiters } = await start();
     const held = await locks.acquire('sale');
-    expect((await fetch(`${url}/limited/late`, { method: 'POST' })).status).toBe(408);
+    const late = fetch(`${url}/limited/late`, { method: 'POST' });
+    await eventually(() => waiters() === 1);
+    timeIsUp.next();
+    expect((await late).status).toBe(408);
     await eventually(() => waiters() === 0);
     await held.release();
     expect(await (await fetch(`${url}/limited/here`, { method: 'POST' })).text()).toBe('here');
     expect(ran).toEqual(['here']);
+  });
+
+  it('does not begin to wait when an interceptor has given up', async () => {
+    const { url, locks } = await start();
+    const late = fetch(`${url}/begins-late/late`, { method: 'POST' });
+    await eventually(() => outcome !== undefined);
+    timeIsUp.next();
+    expect((await late).status).toBe(408);
+    beforeCall.resolve();
+    await expect(outcome).rejects.toMatchObject({ status: 499 });
+    expect([ran, locks.inspect()]).toEqual([[], []]);
+  });
+
+  it('frees the key of a result that its work gets when an interceptor has given up', async () => {
+    const { url, locks } = await start();
+    const late = fetch(`${url}/reads-late`, { method: 'POST' });
+    await eventually(() => outcome !== undefined);
+    timeIsUp.next();
+    expect((await late).status).toBe(408);
+    beforeCall.resolve();
+    await outcome;
+    await eventually(() => locks.inspect().length === 0);
   });
 
   it.each(['patient', 'patient-service'])('goes on waiting where "%s" outlives its client', async (path) => {

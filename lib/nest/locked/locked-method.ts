@@ -142,8 +142,8 @@ export class LockedMethod {
     args: readonly unknown[],
     { callMethod, runStep, writesResponse }: MethodCall,
   ): Promise<unknown> {
-    const currentRequest = getCurrentRequest();
-    const request = currentRequest?.hasEnded === true ? undefined : currentRequest;
+    const request = getCurrentRequest();
+    const outlivesRequest = this.#outlivesClient || request?.hasEnded === true;
     return new Promise((resolve, reject) => {
       const whenReleased = (): Promise<unknown> => lockedRun;
       const callAndFollow: LockedWork<unknown> = async (locks) => {
@@ -154,12 +154,13 @@ export class LockedMethod {
           whenReleased,
           writesResponse,
           request,
-          outlivesRequest: this.#outlivesClient,
+          outlivesRequest,
         });
         if (!result) return returnedValue;
         if (this.step) {
           const error = this.step.createStepError('needs a method whose work ends with its promise', 'returns');
           result.cancel(error);
+          await result.ended;
           throw error;
         }
         resolve(result.value);
