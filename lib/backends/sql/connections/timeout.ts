@@ -8,6 +8,9 @@ export class TimeoutError extends DatabaseError {
   }
 }
 
+/** A process that was suspended for an hour needs no hour to read the answers that have arrived. */
+const MAX_EXTRA_MS = 10_000;
+
 /**
  * Settles as `promise` does, or rejects at the deadline. If a blocked event loop makes the timer late, the promise gets
  * that delay as extra time, because its answer may have arrived meanwhile.
@@ -22,7 +25,7 @@ export function settleByDeadline<T>(
   return new Promise<T>((resolve, reject) => {
     const rejectWithTimeout = (): void => reject(new TimeoutError(failureText, optionText));
     let timer = clock.schedule(deadline.remainingMs, () => {
-      timer = clock.schedule(clock.now() - deadline.at, rejectWithTimeout);
+      timer = clock.schedule(Math.min(clock.now() - deadline.at, MAX_EXTRA_MS), rejectWithTimeout);
     });
     const settleWith =
       <A>(settle: (answer: A) => void) =>
