@@ -52,7 +52,7 @@ export function followObservable(
   });
   const cancel = (reason: Error): void => {
     cancellation.error(reason);
-    // Nobody may have subscribed yet.
+    // Without subscribers, there is no subscription that ends.
     onEnd();
   };
   return { value, cancel };
