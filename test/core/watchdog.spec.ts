@@ -66,6 +66,16 @@ describe('Watchdog', () => {
     await watchdog.stop();
   });
 
+  it('is over at once where a blocked event loop comes back after the end, with an unanswered renewal', async () => {
+    watch();
+    answer = () => new Promise(() => undefined);
+    await clock.advance(500);
+    const now = clock.now.bind(clock);
+    clock.now = () => now() + TTL;
+    await clock.advance(300);
+    expect(events).toEqual([`expired ${800 + TTL}`]);
+  });
+
   it('asks again in jeopardy, and is safe after an answer', async () => {
     const watchdog = watch();
     answer = () => Promise.reject(new Error('down'));
