@@ -17,7 +17,7 @@ export function close({ harness, it, alone }: Suite): void {
     expect(lock.signal.reason).toMatchObject({ reason: 'shutdown' });
     await lock.release();
     await expect(harness.leftovers(key)).resolves.toEqual([]);
-    await (await theirs.acquire(key, { waitMs: harness.wakesWithinMs })).release();
+    await (await theirs.acquire(key, { waitMs: Math.max(2_000, harness.wakesWithinMs) })).release();
   });
 
   it('sends those who wait away, here and on the server, and lets nobody in any more', async (contract) => {

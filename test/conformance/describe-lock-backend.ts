@@ -24,7 +24,7 @@ import { transferring } from './transferring.js';
 import { waiting } from './waiting.js';
 
 /** Beside others, MySQL and an ensemble take half a minute to start. */
-const SERVER_LIMIT_MS = timeLimitOf(90_000);
+const SERVER_LIMIT_MS = timeLimitOf(300_000);
 
 const THEMES = {
   exclusion,

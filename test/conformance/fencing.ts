@@ -1,11 +1,14 @@
 import { expect } from '@jest/globals';
 import { inspect } from 'node:util';
 import { eventually } from '../support/eventually.js';
+import { timeLimitOf } from '../support/machine.js';
 import type { Contract } from './contract.js';
 import type { Suite } from './suite.js';
 
 /** The core appends eleven bits for hand-offs, and a token must fit a signed 64-bit column. */
 const TOKEN_LIMIT = 2n ** 52n;
+/** Nobody renews it: it is there until it is taken away. */
+const LONG_TTL_MS = 20_000;
 
 export function fencing({ harness, it, revoking, alone }: Suite): void {
   it('numbers the acquisitions of a key upwards, whoever makes them', async (contract) => {
@@ -34,10 +37,11 @@ export function fencing({ harness, it, revoking, alone }: Suite): void {
     const [ours, theirs] = [await contract.backend(), await contract.backend()];
     const key = contract.key();
     const ranOut = await contract.win(ours, key);
-    const takenAway = await contract.win(theirs, key, { waitMs: ranOut.times.serverTtlMs * 3 + 5_000 });
+    const waitMs = ranOut.times.serverTtlMs * 3 + 5_000;
+    const takenAway = await contract.win(theirs, key, { ttlMs: LONG_TTL_MS, waitMs });
     expect(takenAway.fencingToken).toBeGreaterThan(ranOut.fencingToken);
     await harness.revoke(key);
-    const last = await contract.win(ours, key, { waitMs: takenAway.times.serverTtlMs * 2 });
+    const last = await contract.win(ours, key, { waitMs: timeLimitOf(5_000) });
     expect(last.fencingToken).toBeGreaterThan(takenAway.fencingToken);
     await last.release();
   });

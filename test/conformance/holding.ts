@@ -12,7 +12,7 @@ export function holding({ harness, it, alone }: Suite): void {
     const [holder, other] = [await contract.service(), await contract.backend()];
     const key = contract.key();
     // Long enough for a process that gets no processor for a while; others wait meanwhile, too.
-    const ttlMs = Math.max(1_000, harness.shortTtlMs);
+    const ttlMs = Math.max(2_000, harness.shortTtlMs);
     const lock = await holder.acquire(key, { ttlMs });
     await throughout(ttlMs * 3.2, async () => {
       expect(lock.isHeld).toBe(true);
@@ -74,7 +74,7 @@ export function holding({ harness, it, alone }: Suite): void {
       const other = await contract.service();
       const key = contract.key();
       // Long enough for a process that gets no processor for a while.
-      const ttlMs = Math.max(harness.shortTtlMs, 1_000);
+      const ttlMs = Math.max(harness.shortTtlMs, 2_000);
       await using holder = await Holder.start(connection());
       const { fencingToken } = await holder.acquire(key, { ttlMs });
       await throughout(ttlMs * 1.5, async () => expect(await other.tryAcquire(key)).toBeNull());

@@ -60,12 +60,14 @@ export function lockDelay({ harness, it }: Suite): void {
       const key = contract.key();
       await using holder = await Holder.start(connection());
       await holder.acquire(key, { ttlMs, lockDelayMs });
+      const endsAt = performance.now();
       await holder.kill();
       const killedAt = performance.now();
       const next = await other.acquire(key, { waitMs: atMostMs * 3 });
-      const closedMs = performance.now() - killedAt;
-      expect(closedMs).toBeGreaterThan(lockDelayMs);
-      expect(closedMs).toBeLessThan(atMostMs);
+      const nextAt = performance.now();
+      // A busy machine tells of the end late, when a part of the delay is over.
+      expect(nextAt - endsAt).toBeGreaterThan(lockDelayMs);
+      expect(nextAt - killedAt).toBeLessThan(atMostMs);
       await next.release();
     });
   }

@@ -5,6 +5,9 @@ import { eventually } from '../support/eventually.js';
 import { aborted, UNRENEWED_TTL_MS, handled } from './contract.js';
 import type { Suite } from './suite.js';
 
+/** Nobody loses it while somebody looks. */
+const LONG_TTL_MS = 20_000;
+
 /** Promises to a caller who neither holds a key nor waits for it: looking, evicting and listing. */
 export function looking({ harness, it }: Suite): void {
   const { looks } = harness;
@@ -17,7 +20,7 @@ export function looking({ harness, it }: Suite): void {
     const key = contract.key();
     if (!harness.namesHolder) return await expect(waiter.look(key)).rejects.toThrow(LockConfigurationError);
     await expect(waiter.look(key)).resolves.toEqual({ key, ...lines });
-    const lock = await holder.acquire(key);
+    const lock = await holder.acquire(key, { ttlMs: LONG_TTL_MS });
     const waiting = handled(waiter.acquire(key, { waitMs: 10_000 }));
     const state = await eventually(async () => {
       const seen = await waiter.look(key);
@@ -38,12 +41,16 @@ export function looking({ harness, it }: Suite): void {
   it('evicts the holder that was seen and no other, who is told, and the next one has a greater token', async (contract) => {
     const [ours, theirs] = [await contract.service({ label: 'evicted' }), await contract.service()];
     const key = contract.key();
-    await using lock = await ours.acquire(key);
+    // Told by a renewal, and still there after a while without a processor.
+    await using lock = await ours.acquire(key, { ttlMs: Math.max(6_000, harness.shortTtlMs) });
     if (!looks.includes('evict')) return await expect(theirs.evict(key)).rejects.toThrow(LockConfigurationError);
     const { owner = '' } = (await theirs.look(key)).holder ?? {};
     await expect(theirs.evict(key, `${owner}0`)).resolves.toBeUndefined();
     await expect(theirs.look(key)).resolves.toMatchObject({ holder: { owner } });
-    const [told, waiting] = [aborted(lock.signal), handled(theirs.acquire(key, { waitMs: 10_000 }))];
+    const [told, waiting] = [
+      aborted(lock.signal),
+      handled(theirs.acquire(key, { waitMs: 10_000, ttlMs: LONG_TTL_MS })),
+    ];
     await expect(theirs.evict(key, owner)).resolves.toMatchObject({ owner, label: 'evicted' });
     const next = await waiting;
     await told;
@@ -72,7 +79,9 @@ export function looking({ harness, it }: Suite): void {
     const key = contract.key();
     if (!looks.includes('keys')) return await expect(listOf(ours)).rejects.toThrow(LockConfigurationError);
     const held = [key, `${key}*`, `${key}/%2F{a}:\\0 caf\u00e9`].filter((text) => harness.keeps?.(text) ?? true);
-    const locks = [...(await Promise.all(held.map((text) => ours.acquire(text)))), await others.acquire(key)];
+    const options = { ttlMs: LONG_TTL_MS };
+    const ourLocks = await Promise.all(held.map((text) => ours.acquire(text, options)));
+    const locks = [...ourLocks, await others.acquire(key, options)];
     expect((await listOf(ours)).toSorted()).toEqual(held.toSorted());
     await Promise.all(locks.map((lock) => lock.release()));
     await eventually(async () => expect(await listOf(ours)).toEqual([]));

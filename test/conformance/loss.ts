@@ -8,6 +8,8 @@ import type { Suite } from './suite.js';
 
 export function loss({ harness, revoking, alone }: Suite): void {
   const { shortTtlMs } = harness;
+  /** Long enough for a process that gets no processor before it revokes, or when the renewal is due. */
+  const patientTtlMs = Math.max(6_000, shortTtlMs);
 
   revoking(
     'of a key taken away on the server is told with the next renewal, and withLock rejects',
@@ -24,8 +26,7 @@ export function loss({ harness, revoking, alone }: Suite): void {
         expect(() => lock.throwIfLost()).toThrow(LockLostError);
         finished = true;
       };
-      // Long enough for a process that gets no processor when the renewal is due.
-      const work = service.withLock(key, hold, { ttlMs: Math.max(2_000, shortTtlMs) });
+      const work = service.withLock(key, hold, { ttlMs: patientTtlMs });
       await expect(failureOf(work)).resolves.toMatchObject({ code: 'LOCK_LOST', key });
       expect(finished).toBe(true);
     },
@@ -35,18 +36,19 @@ export function loss({ harness, revoking, alone }: Suite): void {
     const service = await contract.service();
     const key = contract.key();
     const own = new Error('out of stock');
-    const work = service.withLock(key, async (lock) => {
+    const hold = async (lock: LockHandle): Promise<void> => {
       await harness.revoke(key);
       await aborted(lock.signal);
       throw own;
-    });
+    };
+    const work = service.withLock(key, hold, { ttlMs: patientTtlMs });
     await expect(failureOf(work)).resolves.toBe(own);
   });
 
   alone('makes a later release quiet and quick, and harmless to the next holder', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
-    const lock = await ours.acquire(key);
+    const lock = await ours.acquire(key, { ttlMs: patientTtlMs });
     await harness.revoke(key);
     const next = await theirs.acquire(key, { waitMs: timeLimitOf(5_000), ttlMs: 20_000 });
     await aborted(lock.signal);
@@ -61,8 +63,8 @@ export function loss({ harness, revoking, alone }: Suite): void {
   revoking('lets the next caller of the same process try', async (contract) => {
     const service = await contract.service();
     const key = contract.key();
-    const lock = await service.acquire(key);
-    const waiting = handled(service.acquire(key, { waitMs: 10_000 }));
+    const lock = await service.acquire(key, { ttlMs: patientTtlMs });
+    const waiting = handled(service.acquire(key, { waitMs: timeLimitOf(10_000) }));
     await harness.revoke(key);
     const next = await waiting;
     expect(lock.isHeld).toBe(false);
@@ -87,7 +89,7 @@ export function loss({ harness, revoking, alone }: Suite): void {
 
   alone('does not follow from an event loop that was blocked for less, across a renewal', async (contract) => {
     const service = await contract.service();
-    const ttlMs = Math.max(700, shortTtlMs);
+    const ttlMs = Math.max(2_000, shortTtlMs);
     const askedAt = performance.now();
     const lock = await service.acquire(contract.key(), { ttlMs });
     // Longer than the third between two renewals, and so that the one after it may be late.
@@ -106,13 +108,14 @@ export function loss({ harness, revoking, alone }: Suite): void {
       async (contract) => {
         const service = await contract.service();
         const events = service.events();
-        const lock = await service.acquire(contract.key());
+        const ttlMs = Math.max(2_000, shortTtlMs);
+        const lock = await service.acquire(contract.key(), { ttlMs });
         const toldAt = aborted(lock.signal);
         const thaw = await freeze();
         const frozenAt = performance.now();
         try {
           // That nobody else can have it before is what the order test shows.
-          expect((await toldAt) - frozenAt).toBeLessThan(shortTtlMs + SLACK_MS);
+          expect((await toldAt) - frozenAt).toBeLessThan(ttlMs + SLACK_MS);
         } finally {
           await thaw();
         }
@@ -135,10 +138,11 @@ export function loss({ harness, revoking, alone }: Suite): void {
         { jeopardy: () => events.push('jeopardy'), safe: () => events.push('safe'), lost: () => events.push('lost') },
       ];
       const service = await contract.service({ observers });
-      const lock = await service.acquire(contract.key(), { ttlMs: shortTtlMs * 5 });
+      const ttlMs = Math.max(6_000, shortTtlMs * 5);
+      const lock = await service.acquire(contract.key(), { ttlMs });
       const thaw = await freeze();
       try {
-        await eventually(() => lock.state === 'jeopardy', { withinMs: shortTtlMs * 5 });
+        await eventually(() => lock.state === 'jeopardy', { withinMs: ttlMs });
       } finally {
         await thaw();
       }
@@ -178,7 +182,7 @@ export function loss({ harness, revoking, alone }: Suite): void {
       const toldAt = aborted(lock.signal);
       await restart(how);
       const backAt = performance.now();
-      expect((await toldAt) - backAt).toBeLessThan(timeLimitOf(2_000));
+      expect((await toldAt) - backAt).toBeLessThan(Math.max(4_000, timeLimitOf(2_000)));
       expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
       await lock.release();
     };

@@ -4,9 +4,12 @@ import { eventually } from '../support/eventually.js';
 import { aborted, Gate } from './contract.js';
 import type { Suite } from './suite.js';
 
+/** No lock is lost to a process that gets no processor for a while. */
+const LONG = { defaults: { ttlMs: 20_000 } };
+
 export function reentrancy({ harness, it, revoking }: Suite): void {
   it('lets the same call tree in again, under one token, until the outermost leaves', async (contract) => {
-    const [ours, theirs] = [await contract.service(), await contract.service()];
+    const [ours, theirs] = [await contract.service(LONG), await contract.service()];
     const key = contract.key();
     await ours.withLock(key, async (outer) => {
       await ours.withLock(key, async (inner) => {
@@ -20,7 +23,7 @@ export function reentrancy({ harness, it, revoking }: Suite): void {
   });
 
   it('lets parallel branches of one call tree in, and frees the key with the last', async (contract) => {
-    const [ours, theirs] = [await contract.service(), await contract.service()];
+    const [ours, theirs] = [await contract.service(LONG), await contract.service()];
     const key = contract.key();
     await ours.withLock(key, async () => {
       let inside = 0;
@@ -38,7 +41,7 @@ export function reentrancy({ harness, it, revoking }: Suite): void {
   });
 
   it('keeps another call tree out, of the same process too', async (contract) => {
-    const service = await contract.service();
+    const service = await contract.service(LONG);
     const key = contract.key();
     const [entrance, exit] = [new Gate(), new Gate()];
     const held = service.withLock(key, () => {
@@ -52,7 +55,9 @@ export function reentrancy({ harness, it, revoking }: Suite): void {
   });
 
   revoking('does not let anybody into a lock that is lost', async (contract) => {
-    const service = await contract.service();
+    // A renewal tells of the loss; until then nothing else may end the lock.
+    const ttlMs = Math.max(6_000, harness.shortTtlMs);
+    const service = await contract.service({ defaults: { ttlMs } });
     const key = contract.key();
     const work = service.withLock(key, async (lock) => {
       await harness.revoke(key);
@@ -63,7 +68,7 @@ export function reentrancy({ harness, it, revoking }: Suite): void {
   });
 
   it('turned off, names the deadlock at once; tryAcquire says null', async (contract) => {
-    const service = await contract.service();
+    const service = await contract.service(LONG);
     const key = contract.key();
     await service.withLock(key, async () => {
       await expect(service.acquire(key, { reentrant: false })).rejects.toBeInstanceOf(LockDeadlockError);
@@ -73,7 +78,7 @@ export function reentrancy({ harness, it, revoking }: Suite): void {
   });
 
   it('survives leaving too often', async (contract) => {
-    const [ours, theirs] = [await contract.service(), await contract.service()];
+    const [ours, theirs] = [await contract.service(LONG), await contract.service()];
     const key = contract.key();
     await ours.withLock(key, async (outer) => {
       const inner = await ours.acquire(key);

@@ -57,7 +57,8 @@ export function release({ harness, it, revoking, alone }: Suite): void {
     const backend = await contract.backend();
     const key = contract.key();
     const lease = await contract.win(backend, key);
-    const next = await contract.win(backend, key, { waitMs: lease.times.serverTtlMs * 3 + 5_000 });
+    const waitMs = lease.times.serverTtlMs * 3 + 5_000;
+    const next = await contract.win(backend, key, { ttlMs: LONG_TTL_MS, waitMs });
     await expect(lease.release()).resolves.toBeUndefined();
     await expect(next.renew()).resolves.toBe(true);
     await next.release();

@@ -60,8 +60,10 @@ export function sequencers({ harness, it, revoking, alone }: Suite): void {
     await next.release();
 
     const service = new LockService(dead);
-    const last = await service.acquire(abandoned, { ttlMs: harness.shortTtlMs, watchdog: false });
-    const leftMs = harness.shortTtlMs * 3 + 10_000;
+    // Long enough to be asked about before it ends.
+    const shortMs = Math.max(2_000, harness.shortTtlMs);
+    const last = await service.acquire(abandoned, { ttlMs: shortMs, watchdog: false });
+    const leftMs = shortMs * 3 + 10_000;
     const shownLast = last.sequencer();
     await expect(service.checkSequencer(shownLast)).resolves.toBe('valid');
     const heir = await theirs.acquire(abandoned, { ttlMs, waitMs: leftMs });

@@ -21,6 +21,9 @@ export interface Suite {
   readonly alone: Declare;
 }
 
+/** As long as jest gives a test: a machine may become slow after a file has begun. */
+const LEAST_LIMIT_MS = 300_000;
+
 /** Most of the time promises wait; more at once, and they wait for the processor, which short leases do not bear. */
 const atOnce = ({ shortTtlMs }: BackendHarness): number => (shortTtlMs <= 1_000 ? 3 : 8);
 
@@ -30,7 +33,7 @@ export function declarePromises(harness: BackendHarness, declare: (suite: Suite)
   const declareBy =
     (declareTest: (name: string, test: () => Promise<void>, timeLimitMs: number) => void): Declare =>
     (name, check, timeLimitMs = TIME_LIMIT_MS) => {
-      const limitMs = timeLimitOf(timeLimitMs);
+      const limitMs = Math.max(timeLimitOf(timeLimitMs), LEAST_LIMIT_MS);
       // The test's own limit comes first, and has it clean up.
       declareTest(name, () => run(harness, check, limitMs), limitMs + 2 * CLEAN_UP_MS);
     };

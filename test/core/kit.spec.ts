@@ -68,7 +68,7 @@ describe('the kit for writers of stores', () => {
         void answer().then(() => timeout.cancel());
         void answer().then(() => resolve('the answer'));
         server.stdin.write('again');
-        blockEventLoop(200);
+        blockEventLoop(2_000);
       });
       expect(first).toBe('the answer');
       server.stdin.end();

@@ -37,7 +37,7 @@ describe('npm run example', () => {
         code: 0,
       });
     },
-    120_000,
+    300_000,
   );
 
   it('has an example in each folder that a README introduces', () => {

@@ -147,7 +147,8 @@ function releasing({ it, revoking }: Suite): void {
   revoking('A19: release after a loss answers at once, and does not touch the lock of the next', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
-    const lock = await ours.acquire(key);
+    // Long enough for a process that gets no processor before it revokes.
+    const lock = await ours.acquire(key, { ttlMs: Math.max(6_000, contract.harness.shortTtlMs) });
     await contract.harness.revoke(key);
     const next = await theirs.acquire(key, { ttlMs: LONG_TTL_MS });
     await aborted(lock.signal);

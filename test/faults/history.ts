@@ -81,7 +81,7 @@ async function stress(
   try {
     const history = await crowd.run(RUN_MS, faults);
     const [grants, places] = [grantsIn(history), crowd.files.length];
-    const adopted = grantsIn(history.filter(({ owner }) => owner.startsWith(ADOPTER)));
+    const adopted = adoptedIn(history);
     process.stdout.write(`${name}: ${grants} grants, ${adopted} adopted, ${crowd.harmed} faults, ${places} runs\n`);
     expect(adopted > 0).toBe(contract.harness.transfers === true);
     expect(grants).toBeGreaterThanOrEqual(crowd.grants - crowd.harmed);
@@ -125,7 +125,9 @@ class Crowd {
   #isOver(end: number): boolean {
     if (this.contract.timeIsUp.aborted) return true;
     if (performance.now() < end || this.harmed <= ENOUGH.harmed) return false;
-    return grantsIn(loadHistory(this.files)) > ENOUGH.grants;
+    const history = loadHistory(this.files);
+    const isAnyMissing = this.contract.harness.transfers === true && adoptedIn(history) === 0;
+    return grantsIn(history) > ENOUGH.grants && !isAnyMissing;
   }
 
   #ttls(count: number): number {
@@ -208,6 +210,10 @@ class Network implements AsyncDisposable {
 
 function grantsIn(history: readonly Operation[]): number {
   return history.filter(({ op, ok }) => op === 'acquire' && ok !== undefined).length;
+}
+
+function adoptedIn(history: readonly Operation[]): number {
+  return grantsIn(history.filter(({ owner }) => owner.startsWith(ADOPTER)));
 }
 
 /** For as long as a process is left alone, or stopped. */

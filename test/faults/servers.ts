@@ -38,10 +38,11 @@ export const servers: FaultTheme = {
       'A14: server drops the key early, as after a jump of its clock: told with the next renewal, tokens grow',
       async (contract) => {
         const [ours, theirs, key] = [await contract.service(), await contract.service(), contract.key()];
-        const ttlMs = Math.max(1_500, contract.harness.shortTtlMs);
+        // A renewal has to tell, before a busy machine takes the lock for expired.
+        const ttlMs = Math.max(6_000, contract.harness.shortTtlMs);
         const lock = await ours.acquire(key, { ttlMs });
         await contract.harness.revoke(key);
-        const next = await theirs.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 5_000 });
+        const next = await theirs.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: timeLimitOf(5_000) });
         await aborted(lock.signal);
         expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
         expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
@@ -87,7 +88,7 @@ function losesAllData(alone: Declare, restart: Restart): void {
       await restart({ empty: true });
       const backAt = performance.now();
       const next = await eventually(() => theirs.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 0 }));
-      expect((await aborted(lock.signal)) - backAt).toBeLessThan(timeLimitOf(2_000));
+      expect((await aborted(lock.signal)) - backAt).toBeLessThan(Math.max(4_000, timeLimitOf(2_000)));
       expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
       await lock.release();
       expect(next.isHeld).toBe(true);

@@ -35,7 +35,7 @@ describe('PGlite', () => {
       query: (sql: string, values?: unknown[]) => waitReady.then(() => pglite.query(sql, values)),
     };
     const service = new LockService(
-      postgres({ pglite: starting, synchronize: true, patienceMs: 0, requestTimeoutMs: 300 }),
+      postgres({ pglite: starting, synchronize: true, patienceMs: 0, requestTimeoutMs: 1_500 }),
     );
     await expect(service.withLock('sale', () => 'in')).resolves.toBe('in');
     await service.close();

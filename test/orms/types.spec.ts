@@ -11,5 +11,5 @@ it(
     const { stdout } = spawnSync(process.execPath, [compiler, '-p', 'test/orms'], { cwd: root, encoding: 'utf8' });
     expect(stdout).toBe('');
   },
-  timeLimitOf(120_000),
+  timeLimitOf(300_000),
 );

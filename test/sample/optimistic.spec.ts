@@ -39,7 +39,7 @@ describe('POST /sales/:id/purchases/optimistic', () => {
           version: 1 + BUYERS,
         });
       },
-      timeLimitOf(180_000),
+      timeLimitOf(300_000),
     );
   }
 });

@@ -18,7 +18,7 @@ const [PROCESSES, BUYERS, STOCK] = process.env.STAMPEDE === 'full' ? [4, 1_000, 
 const SIZE = ['--processes', `${PROCESSES}`, '--buyers', `${BUYERS}`, '--stock', `${STOCK}`];
 const ARGS = [...SIZE, '--json', '--kill', '--freeze'];
 /** Three processes start for each, and three stampedes run at once: a machine with other work takes a minute for one. */
-const TIME_LIMIT_MS = 180_000 + BUYERS * 200;
+const TIME_LIMIT_MS = 300_000 + BUYERS * 200;
 /** Half of its time a stampede waits for the locks of those who were killed or frozen. */
 const AT_ONCE = 3;
 

@@ -28,7 +28,7 @@ describe('npm run stampede', () => {
       await expect(stampedes.processes()).resolves.toEqual([]);
       await expect(stampedes.files()).resolves.toEqual([]);
     },
-    timeLimitOf(60_000),
+    timeLimitOf(300_000),
   );
 
   for (const backend of wantedOf(CHOICES)) {
@@ -43,7 +43,7 @@ describe('npm run stampede', () => {
           expect(await stampedes.files()).toEqual([]);
         }, PATIENCE);
       },
-      timeLimitOf(60_000),
+      timeLimitOf(300_000),
     );
   }
 

@@ -28,7 +28,7 @@ describe('npm run stampede', () => {
       expect(outcome.stderr).toMatch(/FAILED {2}oversold: \d+ orders for 10 pieces/u);
       expect(outcome.code).toBe(1);
     },
-    timeLimitOf(60_000),
+    timeLimitOf(300_000),
   );
 
   it(
@@ -40,7 +40,7 @@ describe('npm run stampede', () => {
       expect(reportOf(outcome)).toMatchObject({ via: 'optimistic', sold: 200, oversold: 0, refused: 50, lost: 0 });
       expect(outcome.code).toBe(0);
     },
-    timeLimitOf(60_000),
+    timeLimitOf(300_000),
   );
 
   it(
@@ -49,7 +49,7 @@ describe('npm run stampede', () => {
       const { stdout } = await stampedes.run(['--backend', 'memory', '--buyers', '20', '--stock', '5']);
       expect(stdout).toMatch(/sold +5\n +oversold +0\n +refused +15/u);
     },
-    timeLimitOf(60_000),
+    timeLimitOf(300_000),
   );
 
   it('refuses what it does not understand, and shows how it is used', async () => {

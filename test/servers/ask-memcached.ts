@@ -1,9 +1,12 @@
 import { connect } from 'node:net';
+import { timeLimitOf } from '../support/machine.js';
+
+const REPLY_MS = timeLimitOf(2_000);
 
 const END = 'MN\r\n';
 
 /** Sends commands over a connection of its own, which stays nowhere, and resolves to all that is answered. */
-export function askMemcached(port: number, commands: string, withinMs = 1_000): Promise<string> {
+export function askMemcached(port: number, commands: string, withinMs = REPLY_MS): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(`${commands}\r\nmn\r\n`));
     let reply = '';

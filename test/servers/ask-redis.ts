@@ -1,10 +1,13 @@
 import { connect } from 'node:net';
+import { timeLimitOf } from '../support/machine.js';
+
+const REPLY_MS = timeLimitOf(1_000);
 
 /**
  * Sends one inline command over a socket of its own and resolves to the reply's text, so that the harness needs no client
  * and leaves no connection behind. Understands one-line and bulk replies.
  */
-export function askRedis(port: number, command: string, withinMs = 1_000): Promise<string> {
+export function askRedis(port: number, command: string, withinMs = REPLY_MS): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(`${command}\r\n`));
     let reply = '';

@@ -15,6 +15,8 @@ export interface RedisClusterOptions {
   readonly persistent?: boolean;
 }
 
+/** A node that is silent for so long has no say in who serves a key. */
+const FROZEN_MS = 1_000;
 const MASTERS = 3;
 const SLOTS = 16_384;
 const PATIENCE = { withinMs: 20_000, everyMs: 20 };
@@ -68,7 +70,7 @@ export class RedisCluster {
 
   /** The master that serves the key, as most nodes that answer see it. */
   async masterOf(key: string): Promise<RedisServer> {
-    const views = await Promise.all(this.servers.map(({ port }) => nodesSeenBy(port).catch(() => [])));
+    const views = await Promise.all(this.servers.map(({ port }) => nodesSeenBy(port, FROZEN_MS).catch(() => [])));
     const slot = Number(await Promise.any(this.servers.map(({ port }) => askRedis(port, `CLUSTER KEYSLOT "${key}"`))));
     const seen = views.flatMap((nodes) => nodes.filter(({ slots }) => slots.some(([a, b]) => a <= slot && slot <= b)));
     const votes = seen.map(({ port }) => seen.filter((other) => other.port === port).length);
@@ -147,8 +149,8 @@ async function expectEach(
 }
 
 /** https://redis.io/docs/latest/commands/cluster-nodes/ */
-async function nodesSeenBy(port: number): Promise<ClusterNode[]> {
-  const lines = (await askRedis(port, 'CLUSTER NODES')).split('\n').filter((line) => line !== '');
+async function nodesSeenBy(port: number, withinMs?: number): Promise<ClusterNode[]> {
+  const lines = (await askRedis(port, 'CLUSTER NODES', withinMs)).split('\n').filter((line) => line !== '');
   return lines.map((line) => {
     const [id = '', address = '', flags = '', , , , , , ...slots] = line.split(' ');
     return {

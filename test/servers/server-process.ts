@@ -15,7 +15,7 @@ export interface ServerCommand {
    * compares `pid`: whoever answers on the port may be a stranger, while ours has failed to bind.
    */
   readonly isReady: (pid: number) => Promise<boolean>;
-  /** One that ends instead is noticed at once. @default 30_000 */
+  /** One that ends instead is noticed at once. @default 60_000 */
   readonly readyWithinMs?: number;
 }
 
@@ -44,7 +44,7 @@ export class ServerProcess {
   /** Resolves when the server serves. @throws with the server's output when it exits or is not ready in time */
   static async start(server: ServerCommand): Promise<ServerProcess> {
     const child = new ServerProcess(server.command, server.args, server.cwd);
-    const abandonAt = performance.now() + (server.readyWithinMs ?? 30_000);
+    const abandonAt = performance.now() + (server.readyWithinMs ?? 60_000);
     while (!(await server.isReady(child.#child.pid ?? -1).catch(() => false))) {
       if (!child.#running || performance.now() > abandonAt) {
         await child.kill();

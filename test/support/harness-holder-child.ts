@@ -64,7 +64,7 @@ const api = {
     const since = performance.now();
     // No message leaves before the computation ends; this does.
     writeSync(process.stderr.fd, 'computing\n');
-    while (performance.now() - since < 40_000) if (existsSync(marker)) return beliefOf(lock);
+    while (performance.now() - since < 600_000) if (existsSync(marker)) return beliefOf(lock);
     throw new Error('was never thawed');
   },
   /** Writes as a careless holder does, without asking first. */

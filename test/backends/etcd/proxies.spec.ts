@@ -116,7 +116,9 @@ wantedOf(['etcd']).forEach(() =>
       const events: string[] = [];
       const note = (event: string) => () => void events.push(event);
       const observers = [{ jeopardy: note('jeopardy'), lost: note('lost'), backendFailed: note('failed') }];
-      const service = world.service({ endpoints: proxy.url, sessionTtlMs: wholeSecondsOf(3_000) }, { observers });
+      const sessionTtlMs = wholeSecondsOf(3_000);
+      const times = { sessionTtlMs, requestTimeoutMs: sessionTtlMs };
+      const service = world.service({ endpoints: proxy.url, ...times }, { observers });
       const held = await Promise.all(Array.from({ length: 20 }, (_, index) => service.acquire(`held-${index}`)));
       const work = async (worker: number): Promise<void> => {
         for (let round = 0; round < 50; round += 1) await service.withLock(`k-${worker}-${round % 3}`, () => undefined);

@@ -172,7 +172,7 @@ wantedOf(['etcd']).forEach(() =>
       const rate = ((readings + keepAlives) / seconds).toFixed(1);
       process.stdout.write(`etcd: 1,000 locks held with a TTL of 9 s: ${rate} requests a second\n`);
       // A third of the TTL has room for four heartbeats, one reading is of 128 keys, and the first ones may come twice.
-      expect(readings).toBeLessThanOrEqual(2 * (8 + 4));
+      expect(readings).toBeLessThanOrEqual((2 * (8 + 4) * Math.max(seconds, 3)) / 3);
       expect(keepAlives).toBeGreaterThan(0);
       await Promise.all(locks.map((lock) => lock.release()));
     });
@@ -207,14 +207,14 @@ wantedOf(['etcd']).forEach(() =>
     });
 
     it('gives a lease that nobody renews back at its end, although the session lives on', async () => {
-      const sessionTtlMs = wholeSecondsOf(1_000);
+      const sessionTtlMs = wholeSecondsOf(3_000);
       const backend = world.backend({ sessionTtlMs });
       const lease = await win(backend, 'forgotten');
       const kept = await win(backend, 'kept');
       const renewing = setInterval(() => void kept.renew().catch(() => undefined), sessionTtlMs / 5);
       try {
         const [place] = await world.places('forgotten');
-        await eventually(async () => expect(await world.places('forgotten')).toEqual([]));
+        await eventually(async () => expect(await world.places('forgotten')).toEqual([]), { withinMs: 15_000 });
         expect(performance.now() - lease.times.sentAt).toBeGreaterThanOrEqual(lease.times.serverTtlMs);
         expect((await world.places('kept'))[0]?.lease).toBe(place?.lease);
       } finally {

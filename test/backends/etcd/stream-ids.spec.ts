@@ -25,7 +25,7 @@ for (const name of wantedOf(['etcd'])) {
           lost: () => void failures.push('lost'),
         },
       ];
-      const service = await world.proxied({}, { observers });
+      const service = await world.proxied({ sessionTtlMs: 30_000, requestTimeoutMs: 10_000 }, { observers });
       const lock = await service.acquire('held');
       const busy = await world.service().acquire('busy');
       const waiting = service.acquire('busy', { waitMs: 60_000 });

@@ -10,7 +10,7 @@ import { timeLimitOf } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { MemcachedWorld } from './memcached-world.js';
 
-const CONNECT_MS = timeLimitOf(300);
+const CONNECT_MS = timeLimitOf(1_000);
 const credentials = { username: 'locks', password: 'canary:pass-wörd' };
 
 for (const name of wantedOf(['memcached'])) {

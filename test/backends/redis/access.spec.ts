@@ -10,6 +10,7 @@ import { redlock } from 'nestjs-distributed-lock/redlock';
 import { createClient } from 'redis';
 import { freePort } from '../../servers/free-port.js';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 import { RedisWorld } from './redis-world.js';
 
 describe.each(['ioredis', 'redis'] as const)('how own connections get in, by %s', (clientPackage) => {
@@ -104,7 +105,7 @@ describe.each(['ioredis', 'redis'] as const)('how own connections get in, by %s'
       return password;
     };
     const [locks, other] = [locksBy(options(world.server.port, ask)), locksBy(options(world.server.port, ask))];
-    const lock = await locks.acquire('key', { ttlMs: 5_000 });
+    const lock = await locks.acquire('key', { ttlMs: 20_000 });
     const waiting = other.acquire('key', { waitMs: 20_000 });
     await world.untilWaiting('key', 1);
     const before = asked;
@@ -133,14 +134,16 @@ describe.each(['ioredis', 'redis'] as const)('how own connections get in, by %s'
 
   it('takes a password that is given later than a request is answered, and asks for it once', async () => {
     let asked = 0;
+    // A request that is not answered in this time ends the connection, and the next one asks again.
+    const requestTimeoutMs = Math.min(timeLimitOf(400), 1_200);
     const password = async (): Promise<string> => {
       asked += 1;
-      await new Promise((resolve) => setTimeout(resolve, 600));
+      await new Promise((resolve) => setTimeout(resolve, 2 * requestTimeoutMs));
       return 'right';
     };
     await world.operator.acl('SETUSER', 'app', 'reset', 'on', '>right', '~*', '&*', '+@all');
     const port = world.server.port;
-    const locks = locksBy({ host: '127.0.0.1', port, username: 'app', password, requestTimeoutMs: 200 });
+    const locks = locksBy({ host: '127.0.0.1', port, username: 'app', password, requestTimeoutMs, patienceMs: 20_000 });
     await expect(locks.withLock('key', () => 'in', { waitMs: 10_000 })).resolves.toBe('in');
     expect(asked).toBe(1);
     await world.operator.client('KILL', 'USER', 'app');

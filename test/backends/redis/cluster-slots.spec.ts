@@ -25,8 +25,8 @@ describe('slots of a cluster', () => {
   });
   afterAll(() => cluster.stop());
 
-  function connect(mode: RedisMode = 'queue'): LockService {
-    const service = new LockService(redis({ cluster: cluster.addresses, mode }));
+  function connect(mode: RedisMode = 'queue', requestTimeoutMs = 1_000): LockService {
+    const service = new LockService(redis({ cluster: cluster.addresses, mode, requestTimeoutMs }));
     services.push(service);
     return service;
   }
@@ -45,7 +45,7 @@ describe('slots of a cluster', () => {
     await askRedis(to.port, `CLUSTER SETSLOT ${slot} IMPORTING ${await idOf(from)}`);
     await askRedis(from.port, `CLUSTER SETSLOT ${slot} MIGRATING ${await idOf(to)}`);
     return {
-      move: (name: string) => askRedis(from.port, `MIGRATE 127.0.0.1 ${to.port} "" 0 1000 KEYS ${name}`),
+      move: (name: string) => askRedis(from.port, `MIGRATE 127.0.0.1 ${to.port} "" 0 10000 KEYS ${name}`),
       end: async () => {
         for (const server of [to, from, ...cluster.servers]) {
           await askRedis(server.port, `CLUSTER SETSLOT ${slot} NODE ${await idOf(to)}`);
@@ -133,7 +133,8 @@ describe('slots of a cluster', () => {
     const held = await locks.acquire('split', LONG);
     const slot = await slotOnItsWay('split');
     await slot.move('lock:{split}');
-    const asking = connect().tryAcquire('split');
+    // It is tried again for as long as a request may take.
+    const asking = connect('queue', 20_000).tryAcquire('split');
     const refused = new Promise((resolve) => setTimeout(resolve, 300, 'still asking'));
     await expect(Promise.race([asking, refused])).resolves.toBe('still asking');
     await slot.move('lock:{split}:f');

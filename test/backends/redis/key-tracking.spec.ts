@@ -87,16 +87,18 @@ describe('the tracking of held keys', () => {
         }
         await eventually(async () => expect(await countTrackedClients(world.operator)).toBe(1));
         await untilTracked();
+        const since = performance.now();
         const commands = await world.commandsDuring(() => new Promise((resolve) => setTimeout(resolve, 1_000)));
+        const seconds = (performance.now() - since) / 1_000;
         // Each renewal that is tracked anew lets the server forget another key: their number is limited.
-        expect(commands.length).toBeLessThan(200);
+        expect(commands.length).toBeLessThan(200 * seconds);
         expect(held.every((lock) => lock.state === 'held')).toBe(true);
         process.stderr.write(`${HELD} held, ${MAX_TRACKED} tracked: ${commands.length} commands in a second\n`);
       } finally {
         await world.operator.config('SET', 'tracking-table-max-keys', '1000000');
       }
     },
-    timeLimitOf(HELD + 20_000),
+    timeLimitOf(HELD + 300_000),
   );
 
   it(
@@ -116,7 +118,7 @@ describe('the tracking of held keys', () => {
       await world.operator.del('lock:{key}');
       await told;
     },
-    timeLimitOf(LONGEST_TIME_TO_CHECK_MS + 30_000),
+    timeLimitOf(LONGEST_TIME_TO_CHECK_MS + 300_000),
   );
 
   it('ends on a given client with the last service that uses it', async () => {
@@ -153,7 +155,7 @@ describe('the tracking of held keys', () => {
   });
 
   it('ends no lock on a key that has moved while its slot migrates', async () => {
-    const cluster = await RedisCluster.start({ replicas: 0 });
+    const cluster = await RedisCluster.start({ replicas: 0, nodeTimeoutMs: 15_000 });
     try {
       await using locks = new LockService(redis({ cluster: cluster.addresses }));
       const source = await cluster.masterOf('lock:{a}');

@@ -42,7 +42,8 @@ describe.each(['queue', 'plain'] as const)('a release that nobody waits for, in 
     'is followed by the next caller, who %s, before it is answered',
     async (when) => {
       const proxy = await world.proxy();
-      const locks = world.service({ url: proxy.url, mode });
+      // However long no answer comes: a request that is overdue is sent again.
+      const locks = world.service({ url: proxy.url, mode, requestTimeoutMs: 20_000 });
       await locks.withLock('warm-up', () => undefined);
       const { seen } = await scriptsFor('k');
       const next = { ttlMs: 20_000, ...LATE };

@@ -6,9 +6,10 @@ import { failureOf, handled } from '../../conformance/contract.js';
 import { askRedis } from '../../servers/ask-redis.js';
 import { RedisServer } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
+import { timeLimitOf } from '../../support/machine.js';
 
-/** Enough keys for a load that takes three times as long as a command may, with the delay below. */
-const KEYS = 3_000;
+/** Enough keys for a load that takes many times as long as a command may, with the delay below. */
+const KEYS = 12_000;
 const LOAD_DELAY_US = 1_000;
 
 /** Puts a server out of service; what it returns ends that. */
@@ -34,7 +35,10 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
     await askRedis(server.port, `EVAL "for i = 1, ${KEYS} do redis.call('SET', 'k' .. i, i) end return 1" 0`);
     const back = handled(server.restart({ empty: false }));
     await eventually(async () => expect(await askRedis(server.port, 'PING')).toMatch(/^LOADING/));
-    return () => back;
+    return async () => {
+      await askRedis(server.port, 'CONFIG SET key-load-delay 0', timeLimitOf(20_000));
+      await back;
+    };
   },
 };
 

@@ -35,7 +35,7 @@ describe('the place in the line of Redis', () => {
   it('is given up with the last caller of the process', async () => {
     const [holder, here] = [world.service(), world.service()];
     await using _held = await holder.acquire('k');
-    const waits = [300, 600].map((waitMs) => here.acquire('k', { waitMs: timeLimitOf(waitMs) }));
+    const waits = [1_000, 2_000].map((waitMs) => here.acquire('k', { waitMs: timeLimitOf(waitMs) }));
     const refused = Promise.all(waits.map((wait) => expect(wait).rejects.toThrow(LockTimeoutError)));
     await world.untilWaiting('k', 1);
     await refused;

@@ -44,7 +44,7 @@ describe('the line of Redis, that in a value, and that of nodes', () => {
     async () => {
       expect(await firstWrong(lineScripts(), SEEDS)).toBeUndefined();
     },
-    60_000 + SEEDS * 20,
+    300_000 + SEEDS * 20,
   );
 
   it.each(SCRIPT_MUTANTS)('differ where the scripts $mistake', async (mutant) => {

@@ -9,6 +9,8 @@ import { contend, RedisWorld, win } from './redis-world.js';
 
 /** How long a waiter that was handed the key may be silent. */
 const GRANT_MS = 5_000;
+/** What is done at once takes no longer, and what waits for a silent waiter does. */
+const AT_ONCE_MS = Math.max(SLACK_MS, GRANT_MS / 2);
 
 describe('waiting in redis, mode queue', () => {
   let world: RedisWorld;
@@ -48,13 +50,13 @@ describe('waiting in redis, mode queue', () => {
     });
 
     it('queues a waiter once, however often it asks', async () => {
-      await world.service().acquire('key', { ttlMs: timeLimitOf(300) });
+      await world.service().acquire('key', { ttlMs: timeLimitOf(600) });
       const waiter = world.service();
       const waiting = waiter.acquire('key', patient);
       waiting.catch(() => undefined);
       await world.untilWaiting('key', 1);
       // Each end of the lease that was seen last makes it ask again; the holder renews.
-      const asks = await world.commandsDuring(() => new Promise((resolve) => setTimeout(resolve, timeLimitOf(1_000))));
+      const asks = await world.commandsDuring(() => new Promise((resolve) => setTimeout(resolve, timeLimitOf(2_000))));
       expect(asks.length).toBeGreaterThan(2);
       await expect(world.waitersFor('key')).resolves.toBe(1);
       await waiter.close();
@@ -88,7 +90,7 @@ describe('waiting in redis, mode queue', () => {
       await released;
       const since = performance.now();
       await second;
-      expect(performance.now() - since).toBeLessThan(SLACK_MS);
+      expect(performance.now() - since).toBeLessThan(AT_ONCE_MS);
     });
 
     it('ends with a full TTL and the token of the grant, once the waiter confirms', async () => {
@@ -102,7 +104,7 @@ describe('waiting in redis, mode queue', () => {
     });
 
     it('is in time for a holder that died, whoever left the line before', async () => {
-      const ttlMs = atLeastMs(1_500);
+      const ttlMs = atLeastMs(3_000);
       await win(world.backend(), 'key', { ttlMs });
       const since = performance.now();
       const impatient = world.backend();
@@ -161,7 +163,7 @@ describe('waiting in redis, mode queue', () => {
       const since = performance.now();
       await holder.release();
       await alive;
-      expect(performance.now() - since).toBeLessThan(SLACK_MS);
+      expect(performance.now() - since).toBeLessThan(AT_ONCE_MS);
     });
 
     it('are skipped at once when their backend was closed', async () => {
@@ -175,7 +177,7 @@ describe('waiting in redis, mode queue', () => {
       const since = performance.now();
       await holder.release();
       await alive;
-      expect(performance.now() - since).toBeLessThan(SLACK_MS);
+      expect(performance.now() - since).toBeLessThan(AT_ONCE_MS);
     });
 
     it('cost five seconds when they are frozen, and no more', async () => {
@@ -192,7 +194,7 @@ describe('waiting in redis, mode queue', () => {
       await alive;
       const waited = performance.now() - since;
       expect(waited).toBeGreaterThan(GRANT_MS - SLACK_MS);
-      expect(waited).toBeLessThan(GRANT_MS + SLACK_MS);
+      expect(waited).toBeLessThan(GRANT_MS + AT_ONCE_MS);
     });
 
     it('do not hide the end of a dead holder: the second in line looks too (A1)', async () => {

@@ -10,7 +10,8 @@ describeBackend('redis-getset', () => {
     it('are one holder, though the second writes over the name of the first', async () => {
       await using world = await ProxiedBackend.start(contract);
       const [slow, quick, key] = [await world.proxied(), await contract.service(), contract.key()];
-      const dead = await quick.acquire(key, { ttlMs: 100, watchdog: false });
+      const { shortTtlMs: ttlMs } = contract.harness;
+      const dead = await quick.acquire(key, { ttlMs, watchdog: false });
       const onItsWay = new Gate();
       const stopLooking = world.proxy.onRequest((chunk) => {
         if (!/getset/i.test(chunk.toString('latin1'))) return;
@@ -18,10 +19,10 @@ describeBackend('redis-getset', () => {
         world.proxy.pause('up');
         onItsWay.open();
       });
-      const second = slow.acquire(key, { ttlMs: 1_000, waitMs: 10_000 });
+      const second = slow.acquire(key, { ttlMs, waitMs: 60_000 });
       await onItsWay.opened;
       expect(dead.isHeld).toBe(false);
-      const first = await quick.acquire(key, { ttlMs: 1_000, waitMs: 5_000 });
+      const first = await quick.acquire(key, { ttlMs, waitMs: 60_000 });
       world.proxy.resume();
       let secondIsHeld = false;
       void second.then(() => (secondIsHeld = true));

@@ -117,13 +117,16 @@ describe('a master and its replica', () => {
       observers: [{ healthChanged: ({ status, detail }) => details.push(status === 'down' ? detail : status) }],
     });
     services.push(locks);
-    await locks.withLock('warm-up', () => undefined);
+    // On a busy machine the replica may be late at first.
+    await eventually(() => locks.withLock('warm-up', () => undefined));
+    await eventually(() => expect(locks.health.status).toBe('up'));
+    details.length = 0;
     link.pause();
     const asked = Array.from({ length: 20 }, (_, i) => locks.acquire(`key-${i}`, { waitMs: 3_000 }));
     const outcomes = await Promise.allSettled(asked);
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toEqual([]);
     // Nobody can get a lock, and the health says why. The connection to the master stays.
-    expect(details).toEqual(['up', expect.stringContaining('of 1 replicas had it within')]);
+    expect(details).toEqual([expect.stringContaining('of 1 replicas had it within')]);
   });
 
   it('a master that needs no replica to write is something to change, by its health', async () => {

@@ -19,7 +19,7 @@ describe.each(['plain', 'queue'] as const)('contention and failure on Redis (%s)
     await using _held = await holder.acquire('k');
     proxy.delay(75);
     const waits = Array.from({ length: 12 }, (_, i) =>
-      world.service({ mode, url: proxy.url }).acquire('k', { waitMs: timeLimitOf(1_000) + 23 * i }),
+      world.service({ mode, url: proxy.url }).acquire('k', { waitMs: timeLimitOf(2_000) + 23 * i }),
     );
     for (const outcome of await Promise.allSettled(waits)) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'LOCK_TIMEOUT' } });

@@ -110,7 +110,7 @@ describe.each(['ioredis', 'redis'] as const)('rights and secrets, by %s', (clien
       },
     ];
     // A connection is made within this time, also on a machine that is slow.
-    const requestTimeoutMs = atLeastMs(150);
+    const requestTimeoutMs = atLeastMs(1_000);
     const failing = async (url: string, before?: () => unknown, after?: () => unknown) => {
       const service = world.closing(new LockService(redis({ url, requestTimeoutMs, clientPackage }), { observers }));
       await before?.();

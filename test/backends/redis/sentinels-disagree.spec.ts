@@ -14,7 +14,7 @@ describe.each(['ioredis', 'redis'] as const)('Sentinels that disagree about the 
   let set: RedisSentinels;
   const opened: (() => Promise<unknown> | void)[] = [];
   beforeAll(async () => {
-    set = await RedisSentinels.start();
+    set = await RedisSentinels.start({ downAfterMs: 10_000 });
   });
   afterEach(async () => {
     for (const close of opened.splice(0).toReversed()) await close();

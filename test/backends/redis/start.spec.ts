@@ -163,7 +163,7 @@ describe('the start of a service on Redis', () => {
   });
 
   it('finds the masters of a cluster, or shows in the health that nobody answers', async () => {
-    const cluster = await RedisCluster.start({ replicas: 0 });
+    const cluster = await RedisCluster.start({ replicas: 0, nodeTimeoutMs: 15_000 });
     try {
       expect((await started({ cluster: cluster.addresses })).health).toMatchObject({ status: 'up' });
     } finally {

@@ -83,7 +83,7 @@ describe('what waits here until it can be sent', () => {
 
   it('does not pile up in a given client whose server says nothing', async () => {
     const client = world.disconnecting(new Redis(world.server.url));
-    const timeoutMs = timeLimitOf(100);
+    const timeoutMs = timeLimitOf(300);
     const connection = world.closing(new RedisConnection(createGivenClientSource(client), timeoutMs));
     const pings = (await world.server.commandStats()).get('ping') ?? 0;
     await connection.sendCommand('PING');

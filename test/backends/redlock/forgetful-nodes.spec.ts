@@ -13,6 +13,9 @@ import { RedlockWorld } from './redlock-world.js';
 
 /** `REDLOCK_MS=20000` for the whole of it. */
 const RUN_MS = Number(process.env.REDLOCK_MS ?? 4_000);
+/** The least that has to happen. A busy machine takes several runs for it, and all of them are judged. */
+const LEAST_FAULTS = RUN_MS / 1_000;
+const LEAST_ACCEPTED = RUN_MS / 100;
 const PROCESSES = 8;
 const TTL_MS = 400;
 const KEYS = ['hot', 'hot', 'warm-1', 'warm-2'];
@@ -27,25 +30,29 @@ wantedOf(['redlock']).forEach((name) =>
         const directory = await mkdtemp(join(tmpdir(), 'forgetful-nodes-'));
         const resource = new FencedResource(protectedServer.url);
         try {
-          const files = Array.from({ length: PROCESSES }, (_, proc) => join(directory, `${proc}.jsonl`));
-          const { grants, faults } = await hammerAndForget(world, files, protectedServer.url);
-          const history = loadHistory(files);
-          const writes = (await Promise.all([...new Set(KEYS)].map((key) => resource.writes(key)))).flat();
-          const accepted = writes.filter((write) => write.accepted).length;
-          process.stdout.write(
-            `  ${faults} nodes killed and restarted empty in ${RUN_MS} ms: ${grants} grants, ` +
-              `${accepted} writes accepted, ${writes.length - accepted} refused\n`,
-          );
-          expect(checkResourceOrder(writes)?.message).toBeUndefined();
-          expect(checkTokenOrder(history)?.message).toBeUndefined();
-          expect(faults).toBeGreaterThan(RUN_MS / 1_000);
-          expect(accepted).toBeGreaterThan(RUN_MS / 100);
+          const allFiles: string[] = [];
+          let [allGrants, allFaults, accepted] = [0, 0, 0];
+          for (let run = 1; allFaults <= LEAST_FAULTS || accepted <= LEAST_ACCEPTED; run += 1) {
+            const files = Array.from({ length: PROCESSES }, (_, proc) => join(directory, `${run}-${proc}.jsonl`));
+            const { grants, faults } = await hammerAndForget(world, files, protectedServer.url);
+            allFiles.push(...files);
+            const writes = (await Promise.all([...new Set(KEYS)].map((key) => resource.writes(key)))).flat();
+            allGrants += grants;
+            allFaults += faults;
+            accepted = writes.filter((write) => write.accepted).length;
+            process.stdout.write(
+              `  ${allFaults} nodes killed and restarted empty in ${run * RUN_MS} ms: ${allGrants} grants, ` +
+                `${accepted} writes accepted, ${writes.length - accepted} refused\n`,
+            );
+            expect(checkResourceOrder(writes)?.message).toBeUndefined();
+            expect(checkTokenOrder(loadHistory(allFiles))?.message).toBeUndefined();
+          }
         } finally {
           resource.close();
           await rm(directory, { recursive: true });
         }
       },
-      RUN_MS + 60_000,
+      RUN_MS + 300_000,
     );
   }),
 );

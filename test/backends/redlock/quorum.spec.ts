@@ -10,7 +10,7 @@ const LONG_TTL_MS = timeLimitOf(20_000);
 /** A process that stood still when the time-out was due gives its servers a quarter of it again. */
 const LATEST_TIMEOUT_MS = NODE_TIMEOUT_MS * 1.25;
 /** For three time-outs of a node. */
-const TIME_LIMIT_MS = timeLimitOf(30_000);
+const TIME_LIMIT_MS = timeLimitOf(300_000);
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`${name} and its quorum`, () => {
@@ -57,7 +57,8 @@ wantedOf(['redlock']).forEach((name) =>
     );
 
     it('a majority that another holder has is no failure, whatever the others do', async () => {
-      const [ours, theirs] = [world.service({}, { label: 'ours' }), world.service()];
+      const requestTimeoutMs = 10 * NODE_TIMEOUT_MS;
+      const [ours, theirs] = [world.service({}, { label: 'ours' }), world.service({ requestTimeoutMs })];
       const lock = await ours.acquire('key', { ttlMs: LONG_TTL_MS });
       await theirs.withLock('warm-up', () => undefined);
       await eventually(async () => expect(await world.leases('key')).toBe(5));
@@ -65,7 +66,7 @@ wantedOf(['redlock']).forEach((name) =>
       try {
         const since = performance.now();
         const error = await failureOf(theirs.acquire('key', { waitMs: 0 }));
-        expect(performance.now() - since).toBeLessThan(NODE_TIMEOUT_MS);
+        expect(performance.now() - since).toBeLessThan(requestTimeoutMs);
         expect(error).toBeInstanceOf(LockTimeoutError);
         expect(error).toMatchObject({ holder: { label: 'ours', pid: process.pid, since: expect.any(Date) } });
       } finally {
@@ -75,7 +76,9 @@ wantedOf(['redlock']).forEach((name) =>
     });
 
     it('sends one command to each node to acquire, one to release, and one to be refused', async () => {
-      const [ours, theirs] = [world.service(), world.service()];
+      // A request that is overdue is sent again.
+      const patient = { requestTimeoutMs: 10 * NODE_TIMEOUT_MS };
+      const [ours, theirs] = [world.service(patient), world.service(patient)];
       for (const service of [ours, theirs]) await service.withLock('warm-up', () => undefined);
       const before = await sent();
       for (let round = 0; round < 20; round += 1) await ours.withLock(`key-${round}`, () => undefined);

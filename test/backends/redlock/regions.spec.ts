@@ -97,7 +97,7 @@ wantedOf(['redlock']).forEach((name) =>
         );
         expect({ overlaps, lost }).toEqual({ overlaps: 0, lost: 0 });
       },
-      GRANTS * 500 + 60_000,
+      GRANTS * 500 + 300_000,
     );
   }),
 );

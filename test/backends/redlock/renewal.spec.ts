@@ -12,7 +12,7 @@ const TTL_MS = atLeastMs(900);
 /** Within a third of the TTL. */
 const REQUEST_TIMEOUT_MS = Math.ceil((TTL_MS * 2) / 9);
 /** For a few TTLs. */
-const TIME_LIMIT_MS = timeLimitOf(30_000);
+const TIME_LIMIT_MS = timeLimitOf(300_000);
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`the renewals of ${name}`, () => {
@@ -25,11 +25,11 @@ wantedOf(['redlock']).forEach((name) =>
     afterAll(() => world.stop());
 
     /** With votes of all five. */
-    const hold = async (ttlMs = TTL_MS): Promise<LockHandle> => {
+    const hold = async (ttlMs = TTL_MS, requestTimeoutMs = REQUEST_TIMEOUT_MS): Promise<LockHandle> => {
       events = [];
       const note = (event: string) => () => void events.push(event);
       const observers = [{ jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') }];
-      const service = world.service({ requestTimeoutMs: REQUEST_TIMEOUT_MS }, { observers });
+      const service = world.service({ requestTimeoutMs }, { observers });
       await service.withLock('warm-up', () => undefined);
       const lock = await service.acquire('key', { ttlMs });
       await eventually(async () => expect(await world.leases('key')).toBe(5));
@@ -39,16 +39,17 @@ wantedOf(['redlock']).forEach((name) =>
       Promise.all(nodes.map(async (node) => world.operators[node]?.del(leaseKeyOf('key'))));
 
     it('R11: need a quorum: with the leases of a minority gone the lock is held on, without a doubt', async () => {
-      const lock = await hold();
+      // With two nodes that say no, each of the others has to answer.
+      const lock = await hold(TTL_MS * 2, TTL_MS);
       await drop([0, 1]);
-      await throughout(TTL_MS * 2, () => expect(lock.state).toBe('held'));
+      await throughout(TTL_MS * 4, () => expect(lock.state).toBe('held'));
       expect(events).toEqual([]);
       await eventually(async () => expect(await world.leases('key')).toBe(5));
       await lock.release();
     });
 
     it('R11: with those of a majority gone the loss is told with the next renewal', async () => {
-      const lock = await hold(TTL_MS * 2);
+      const lock = await hold(TTL_MS * 2, TTL_MS);
       await drop([0, 1, 2]);
       await aborted(lock.signal);
       expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });

@@ -7,7 +7,7 @@ import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld } from './redlock-world.js';
 
 const TTL = { ttlMs: atLeastMs(900), waitMs: 5_000 };
-const REQUEST_TIMEOUT_MS = timeLimitOf(200);
+const REQUEST_TIMEOUT_MS = timeLimitOf(500);
 
 /** One server under two names: https://github.com/redisson/redisson/issues/956 */
 wantedOf(['redlock']).forEach((name) =>

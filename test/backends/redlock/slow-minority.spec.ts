@@ -43,12 +43,15 @@ wantedOf(['redlock']).forEach((name) =>
       afterAll(() => world.stop());
 
       it('R5: a release is over before a node that is late has it, and the next owner gets the key at once', async () => {
-        await connect();
+        // The late node takes the votes, too.
+        await connect({ maxSkewMs: 60_000 });
+        // The look at all nodes, below, takes less also on a busy machine.
+        const lateMs = PATIENCE_MS / 5;
         const other = world.service();
         await other.withLock('warm-up', () => undefined);
         const lock = await service.acquire('key');
         await eventually(async () => expect(await world.leases('key')).toBe(3));
-        proxies[2]?.delay(LATE_MS);
+        proxies[2]?.delay(lateMs);
         await lock.release();
         expect((await world.owners('key')).map((owner) => owner !== null)).toEqual([false, false, true]);
         const next = await other.acquire('key', { waitMs: 0 });
@@ -57,8 +60,8 @@ wantedOf(['redlock']).forEach((name) =>
         const since = performance.now();
         for (let round = 0; round < ROUNDS; round += 1) await service.withLock(`key-${round}`, () => undefined);
         const meanMs = (performance.now() - since) / ROUNDS;
-        process.stdout.write(`  one of three nodes ${LATE_MS} ms late: withLock takes ${meanMs.toFixed(1)} ms\n`);
-        expect(meanMs).toBeLessThan(LATE_MS);
+        process.stdout.write(`  one of three nodes ${lateMs} ms late: withLock takes ${meanMs.toFixed(1)} ms\n`);
+        expect(meanMs).toBeLessThan(lateMs);
         for (let round = 0; round < ROUNDS; round += 1) await nothingLeft(`key-${round}`);
       });
 

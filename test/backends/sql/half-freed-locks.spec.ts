@@ -10,7 +10,7 @@ const HELD_SQL = `select ((classid::bigint << 32) | objid::bigint)::text as id f
 /** PostgreSQL frees the locks of a session that ends one after the other, so that others see some of them for a moment. */
 for (const name of wantedOf(['postgres-row', 'postgres-session'])) {
   describe(`a holder of whom the server has freed one of two locks, ${name}`, () => {
-    const harness = sqlHarness(name);
+    const harness = sqlHarness(name, { sessionTtlMs: 20_000 });
     beforeAll(() => harness.start());
     afterAll(() => harness.stop());
 

@@ -50,7 +50,7 @@ for (const name of wantedOf(DATABASES)) {
       expect([Number(row?.['numbers']), Number(row?.['newest'])]).toEqual([TRANSACTIONS, TRANSACTIONS]);
     };
 
-    it('excludes two processes: no number of a list twice', () => takeNumbers(), 120_000);
+    it('excludes two processes: no number of a list twice', () => takeNumbers());
 
     if (name === 'postgres') {
       it('excludes them behind PgBouncer in transaction mode, too', async () => {

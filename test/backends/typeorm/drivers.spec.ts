@@ -9,7 +9,7 @@ import { atLeastMs } from '../../support/machine.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 /** Servers count whole seconds. */
-const TTL_MS = Math.ceil(atLeastMs(3_000) / 1_000) * 1_000;
+const TTL_MS = Math.ceil(atLeastMs(6_000) / 1_000) * 1_000;
 
 /** Asks for no socket, as pg-native and mysql do. */
 const WITH_OWN_SOCKETS = {

@@ -16,7 +16,7 @@ class Sale {
     await fencedManager().query(`update stock set left_over = left_over - 1 where id = ${id}`);
   }
 
-  @Locked('lock_sale_:id', { ttlMs: atLeastMs(200), watchdog: false })
+  @Locked('lock_sale_:id', { ttlMs: atLeastMs(2_000), watchdog: false })
   @Fenced('sale_:id')
   async buySlowly(id: number): Promise<void> {
     await this.buy(id);

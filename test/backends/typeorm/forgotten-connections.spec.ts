@@ -44,7 +44,8 @@ describeServers('connections that the network has forgotten', (type) => {
   );
 
   it('are no news when a quiet session was replaced before', async () => {
-    const sessionTtlMs = atLeastMs(1_000);
+    // The server ends it when it was quiet for all of that, and a busy machine is late for the next lock.
+    const sessionTtlMs = atLeastMs(4_000);
     const service = await world.proxied({ strategy: 'session', sessionTtlMs });
     await (await service.acquire('before')).release();
     const states: string[] = [];
@@ -158,7 +159,7 @@ for (const type of wantedOf(['postgres'])) {
         process.stdout.write(`behind ${frozen} frozen: ${took.toFixed(0)} ms\n`);
         expect(took).toBeLessThan(PROMISED_MS);
       },
-      timeLimitOf(90_000),
+      timeLimitOf(300_000),
     );
 
     it.each(['silent', 'gone'])(

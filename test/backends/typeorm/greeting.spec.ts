@@ -43,7 +43,7 @@ wantedOf(['postgres']).forEach(() =>
         const verify = (_: unknown, done: (error: Error) => void): void =>
           done(new Error('refused by the application'));
         await using service = serviceWith(strategy, { verify });
-        await expect(failureOf(service.acquire('k', { waitMs: 300 }))).resolves.toThrow('refused by the application');
+        await expect(failureOf(service.acquire('k', { waitMs: 5_000 }))).resolves.toThrow('refused by the application');
       },
     );
   }),

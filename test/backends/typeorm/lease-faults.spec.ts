@@ -55,7 +55,7 @@ describeServers('lease faults', (type) => {
   it('S3: 300 waiters for 30 keys hold no connection, and do not delay renewals', async () => {
     const [holder, crowd] = [world.service(), world.service()];
     const keys = Array.from({ length: 30 }, (_, place) => `S3-${place}`);
-    const ttlMs = atLeastMs(1_000);
+    const ttlMs = atLeastMs(2_000);
     const locks = await Promise.all(keys.map((key) => holder.acquire(key, { ttlMs })));
     const over = new AbortController();
     setMaxListeners(0, over.signal);
@@ -136,7 +136,7 @@ describeServers('lease faults', (type) => {
       const since = performance.now();
       const lock = await service.tryAcquire(key, { ttlMs: LONG_TTL_MS });
       await lost;
-      expect(performance.now() - since).toBeLessThan(timeLimitOf(1_000));
+      expect(performance.now() - since).toBeLessThan(timeLimitOf(2_000));
       expect(lock?.isHeld).toBe(true);
       expect(serverToken(lock?.fencingToken ?? 0n)).toBe(await tokenOf(key));
       await lock?.release();

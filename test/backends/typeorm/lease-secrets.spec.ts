@@ -58,7 +58,7 @@ describeServers('secrets', (type) => {
     'a user that does not exist': async () =>
       failureOf(ask(world.service({ url: world.urlOf({ username: 'nobody', password: PASSWORD }) }).backend)),
     'a server that is silent': async () => {
-      const { backend } = world.service({ url: asSpy(), synchronize: false, requestTimeoutMs: timeLimitOf(100) });
+      const { backend } = world.service({ url: asSpy(), synchronize: false, requestTimeoutMs: timeLimitOf(500) });
       await (await ask(backend))?.release();
       world.proxy.pause();
       return failureOf(ask(backend));

@@ -84,12 +84,16 @@ for (const _ of wantedOf(['postgres'])) {
         const crowd = async (): Promise<void> => {
           await using locks = new LockService(await connectBackend(connection));
           const visit = () =>
-            locks.withLock(strategy, async ({ fencingToken }) => {
-              most = Math.max(most, ++inside);
-              tokens.push(fencingToken);
-              await new Promise(setImmediate);
-              inside -= 1;
-            });
+            locks.withLock(
+              strategy,
+              async ({ fencingToken }) => {
+                most = Math.max(most, ++inside);
+                tokens.push(fencingToken);
+                await new Promise(setImmediate);
+                inside -= 1;
+              },
+              { waitMs: 60_000 },
+            );
           await Promise.all(Array.from({ length: 20 }, visit));
         };
         await Promise.all([crowd(), crowd(), crowd()]);

@@ -74,7 +74,9 @@ function granted(contract: Contract, harness: SqlHarness): void {
     const asked = new Gate();
     void world.proxy.delayReplyOf(atOnce, 60_000);
     world.proxy.onRequest((chunk) => chunk.toString('latin1').includes(atOnce) && asked.open());
-    const asking = ours.acquire(key, { ttlMs: harness.shortTtlMs, waitMs: 500 }).catch((error: unknown) => error);
+    // Long enough to be seen.
+    const ttlMs = Math.max(3_000, harness.shortTtlMs);
+    const asking = ours.acquire(key, { ttlMs, waitMs: 500 }).catch((error: unknown) => error);
     await asked.opened;
     // A look at the row locks it for a moment, in which the request would be refused.
     await eventually(async () => expect(await harness.leftovers(key)).not.toEqual([]), { everyMs: LIST_MS });

@@ -65,7 +65,8 @@ wantedOf(['postgres-session', 'mariadb-session']).forEach((name) =>
     });
 
     it('needs one connection, which the server ends when it is not used, and which comes back without an error', async () => {
-      const ours = service();
+      // Long enough to be counted before its end.
+      const ours = service(Math.max(3_000, SESSION_MS));
       // The server may still be ending those of the test before.
       await eventually(async () => expect(await sessions()).toBe(0));
       await (await ours.acquire('idle')).release();
@@ -92,7 +93,7 @@ wantedOf(['postgres-session', 'mariadb-session']).forEach((name) =>
     it('S2: takes no database that is busy for one that is silent, and so keeps the session', async () => {
       const settings = { database: createDataSourceDatabase(harness.dataSource()), connectTimeoutMs: 20_000 };
       const onOpen = (): Promise<void> => Promise.resolve();
-      const requestTimeoutMs = timeLimitOf(100);
+      const requestTimeoutMs = timeLimitOf(500);
       const connection = new OwnConnection({ ...settings, requestTimeoutMs, onOpen }, () => undefined);
       await connection.open();
       await expect(connection.query(BUSY[type], [])).rejects.toBeInstanceOf(DatabaseError);

@@ -7,7 +7,7 @@ import { describeServers, SqlWorld } from './sql-world.js';
 
 const ADVICE = /locks need a database that takes writes, and not a replica or one that is read-only/u;
 /** Servers count whole seconds. */
-const TTL_MS = Math.ceil(atLeastMs(3_000) / 1_000) * 1_000;
+const TTL_MS = Math.ceil(atLeastMs(6_000) / 1_000) * 1_000;
 const STRATEGIES = ['session', 'row'] as const;
 
 /** After a switch-over the former primary runs on, read-only, with every connection open. */

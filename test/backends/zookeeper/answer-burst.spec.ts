@@ -34,6 +34,6 @@ for (const name of wantedOf(['zookeeper'])) {
       await releases;
       await service.withLock(world.key(), () => undefined);
     },
-    timeLimitOf(2 * SESSION_MS),
+    timeLimitOf(5 * SESSION_MS),
   );
 }

@@ -35,7 +35,7 @@ for (const name of wantedOf(['zookeeper-ensemble'])) {
         await ensemble.stop();
       }
     },
-    timeLimitOf(60_000),
+    timeLimitOf(300_000),
   );
 }
 

@@ -7,7 +7,8 @@ import { fencingToken } from '../../support/fencing-token.js';
 import { wantedOf } from '../describe-backend.js';
 import { contend, win, ZookeeperWorld } from './zookeeper-world.js';
 
-const SESSION_MS = atLeastMs(1_200);
+/** No test waits for its end. */
+const SESSION_MS = atLeastMs(6_000);
 const MODES: readonly ZooKeeperMode[] = ['sequential', 'simple'];
 
 /** Rows Z5, Z6 and Z8 to Z11 of docs/faults.md: nodes that come and go. */

@@ -68,11 +68,15 @@ for (const name of wantedOf(['zookeeper'])) {
       const service = world.service({ sessionTtlMs });
       const locks = await Promise.all(Array.from({ length: 100 }, () => service.acquire(world.key())));
       await eventually(async () => expect(await world.server.metric('zk_watch_count')).toBe(100));
-      const since = performance.now();
-      const beats = await during(() => new Promise((resolve) => setTimeout(resolve, 3 * beatMs)));
-      // On a busy machine the timer is late.
+      const [since, before] = [performance.now(), await received(world.server)];
+      await new Promise((resolve) => setTimeout(resolve, 3 * beatMs));
+      const countBeats = async (): Promise<number | false> => {
+        const count = (await received(world.server)) - before;
+        return count >= 2 && count;
+      };
+      // On a busy machine the timers are late.
+      const beats = await eventually(countBeats);
       const watched = (performance.now() - since) / beatMs;
-      expect(beats).toBeGreaterThanOrEqual(2);
       expect(beats).toBeLessThanOrEqual((8 / 3) * watched);
       expect(locks.every(({ isHeld }) => isHeld)).toBe(true);
     });

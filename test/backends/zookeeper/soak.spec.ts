@@ -44,7 +44,7 @@ for (const name of wantedOf(['zookeeper'])) {
         await world.stop();
       }
     },
-    CYCLES * 40 + 120_000,
+    CYCLES * 40 + 300_000,
   );
 }
 
