@@ -1,13 +1,16 @@
 import { request } from 'node:http';
-import type { Socket } from 'node:net';
+import { createConnection, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Controller, Get, Injectable, Param, Req } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { Controller, Get, type INestApplication, Injectable, Param, Req, Res } from '@nestjs/common';
+import { type AbstractHttpAdapter, NestFactory } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { currentLock, DistributedLockModule, Locked, LockService } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
 import { eventually } from '../support/eventually.js';
+import { atLeastMs } from '../support/machine.js';
 import { closing, context, listen, root } from './apps.js';
 import { Deferred } from './crossing.js';
 
@@ -42,8 +45,26 @@ class Events implements AsyncIterator<string> {
   }
 }
 
+/** Its `next` never ends, as that of a source whose reader has left. */
+class StuckIterator implements AsyncIterator<string> {
+  next(): Promise<IteratorResult<string>> {
+    steps.push('step began');
+    return new Promise(() => undefined);
+  }
+}
+
+class ClosableIterator extends StuckIterator {
+  return(): Promise<IteratorResult<string>> {
+    return Promise.resolve({ done: true, value: undefined });
+  }
+}
+
 @Injectable()
 class Exports {
+  @Locked('export')
+  async closable(): Promise<AsyncIterable<string>> {
+    return { [Symbol.asyncIterator]: () => new ClosableIterator() };
+  }
   @Locked('export')
   async generator(): Promise<AsyncIterable<string>> {
     return this.#rows();
@@ -69,6 +90,14 @@ class Exports {
       yield `under ${currentLock()?.key}`;
     },
   };
+  @Locked('report')
+  async inReport(): Promise<AsyncIterable<string>> {
+    return this.sharedIterable();
+  }
+  @Locked('export')
+  async stuck(): Promise<AsyncIterable<string>> {
+    return { [Symbol.asyncIterator]: () => new StuckIterator() };
+  }
   @Locked('export')
   async sharedIterable(): Promise<AsyncIterable<string>> {
     return this.shared;
@@ -89,11 +118,20 @@ class Exports {
   }
 }
 
-type Kind = 'generator' | 'iterable' | 'events' | 'node' | 'web';
+type Kind = 'stuck' | 'generator' | 'iterable' | 'events' | 'node' | 'web';
 
 @Controller()
 class Downloads {
   constructor(private readonly exports: Exports) {}
+  @Get('never')
+  never(): Promise<never> {
+    return new Promise(() => undefined);
+  }
+  @Get('own')
+  @Locked('own')
+  async own(@Res() response: { readonly raw?: object }): Promise<object> {
+    return response.raw ?? response;
+  }
   @Get(':kind')
   async read(@Param('kind') kind: Kind, @Req() { socket }: { readonly socket: Socket }): Promise<void> {
     const rows = await this.exports[kind]();
@@ -102,8 +140,25 @@ class Downloads {
   }
 }
 
+async function startApplication(adapter: AbstractHttpAdapter, ttlMs: number): Promise<INestApplication> {
+  const imports = [DistributedLockModule.forRoot({ backend: memory(), defaults: { ttlMs } })];
+  const module = root({ imports, controllers: [Downloads], providers: [Exports] });
+  return closing(await NestFactory.create(module, adapter, { logger: false, forceCloseConnections: true }));
+}
+
+/** Reads an export, and goes away in the middle of its second step. */
+async function leave(kind: Kind): Promise<LockService> {
+  const app = await startApplication(new ExpressAdapter(), atLeastMs(1_000));
+  const client = request(`${await listen(app)}/${kind}`).on('error', () => undefined);
+  client.end();
+  await eventually(() => steps.includes('step began'));
+  client.destroy();
+  await clientGone.promise;
+  return app.get(LockService);
+}
+
 describe('the lock of a result whose client has gone lasts', () => {
-  it.each([
+  it.each<[Kind, string | undefined]>([
     ['generator', 'export'],
     ['iterable', 'export'],
     ['events', 'export'],
@@ -111,19 +166,28 @@ describe('the lock of a result whose client has gone lasts', () => {
     // A stream of Node calls its source in the context of whoever reads or destroys it.
     ['node', undefined],
   ])('until the current step has ended, %s', async (kind, lockInContext) => {
-    const imports = [DistributedLockModule.forRoot(memory())];
-    const module = root({ imports, controllers: [Downloads], providers: [Exports] });
-    const app = closing(await NestFactory.create(module, { logger: false, forceCloseConnections: true }));
-    const client = request(`${await listen(app)}/${kind}`).on('error', () => undefined);
-    client.end();
-    await eventually(() => steps.includes('step began'));
-    client.destroy();
-    await clientGone.promise;
-    const nextHolder = app.get(LockService).withLock('export', () => void steps.push('next holder'));
+    const locks = await leave(kind);
+    const nextHolder = locks.withLock('export', () => void steps.push('next holder'));
     for (let iteration = 0; iteration < 5; iteration += 1) await setImmediate();
     work.resolve();
     await nextHolder;
     expect(steps).toEqual(['started', 'step began', 'step ended', `closed under ${lockInContext}`, 'next holder']);
+  });
+
+  it('for a TTL at most, where the step waits for what only the client could give', async () => {
+    const locks = await leave('stuck');
+    await eventually(() => locks.inspect().length === 0);
+    expect(steps).toEqual(['step began']);
+  });
+
+  it.each(['Express', 'Fastify'])('no longer where the response itself was returned, %s', async (adapter) => {
+    const app = await startApplication(adapter === 'Express' ? new ExpressAdapter() : new FastifyAdapter(), 60_000);
+    const locks = app.get(LockService);
+    const connection = createConnection(Number(new URL(await listen(app)).port), '127.0.0.1');
+    connection.write(['never', 'own'].map((path) => `GET /${path} HTTP/1.1\r\nHost: shop\r\n\r\n`).join(''));
+    await eventually(() => locks.inspect().length === 1);
+    connection.destroy();
+    await eventually(() => locks.inspect().length === 0);
   });
 });
 
@@ -140,6 +204,20 @@ describe('an iterable under a lock', () => {
       for await (const again of rows) expect(again).toBe(row);
       expect(isHeld()).toBe(true);
     }
+    expect(isHeld()).toBe(false);
+  });
+
+  it.each(['sharedIterable', 'inReport'] as const)('frees its keys at its end, "%s"', async (method) => {
+    const { exports, isHeld } = await start();
+    for await (const row of await exports[method]()) expect([row, isHeld()]).toEqual(['under export', true]);
+    expect(isHeld()).toBe(false);
+  });
+
+  it('frees its key after "return", though a pending step never ends', async () => {
+    const { exports, isHeld } = await start();
+    const iterator = (await exports.closable())[Symbol.asyncIterator]();
+    void iterator.next();
+    await iterator.return?.();
     expect(isHeld()).toBe(false);
   });
 

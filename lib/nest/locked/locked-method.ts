@@ -155,6 +155,8 @@ export class LockedMethod {
           writesResponse,
           request,
           outlivesRequest,
+          isLate: request?.isAbandoned === true && !this.#outlivesClient,
+          getTtlMs: () => lockRequest.service.resolve(this.#acquireOptions).ttlMs,
         });
         if (!result) return returnedValue;
         if (this.step) {

@@ -24,10 +24,10 @@ export class RequestScope {
 
   /**
    * Signal that aborts with an `HttpException` when the client has gone, or an interceptor has stopped waiting for the
-   * handler. `undefined` once the handler has ended by itself, so that work that goes on is not aborted.
+   * handler. `undefined` after the end of the handler, so that work that goes on is not aborted.
    */
   get abandonSignal(): AbortSignal | undefined {
-    if (this.hasEnded) return undefined;
+    if (this.#hasEnded) return undefined;
     if (!this.#abandonController) {
       this.#abandonController = new AbortController();
       if (this.#response) {
@@ -38,9 +38,14 @@ export class RequestScope {
     return this.#abandonController.signal;
   }
 
-  /** Whether the handler has ended by itself: further work belongs to no request. */
+  /** Whether the handler has ended: further work belongs to no request. */
   get hasEnded(): boolean {
-    return this.#hasEnded && !this.#isAbandoned;
+    return this.#hasEnded;
+  }
+
+  /** Whether an interceptor or the transport stopped waiting for the handler before its end. */
+  get isAbandoned(): boolean {
+    return this.#isAbandoned;
   }
 
   /**
@@ -70,8 +75,7 @@ export class RequestScope {
   /** Records that nothing waits for the handler's result any more. Does nothing after `end`. */
   abandon(): void {
     if (this.#hasEnded) return;
-    this.#abandonController ??= new AbortController();
-    this.#abortWaits('The request ended before its work had its lock');
+    this.#abortWaits('The request ended while it waited for a lock');
     this.end();
     this.#isAbandoned = true;
     for (const listener of this.#abandonListeners) listener();

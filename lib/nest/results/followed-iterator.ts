@@ -1,141 +1,126 @@
-import { AsyncResource } from 'node:async_hooks';
-import { AbortListener } from '../../core/index.js';
+import type { AsyncResource } from 'node:async_hooks';
 import { isMethod, type Method } from '../../decorators/declaration.js';
-import { isObject } from '../../decorators/is-object.js';
-import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 
 /** Some iterators break the protocol and resolve to `null`. */
 type IterationResult = IteratorResult<unknown> | null;
 
-interface OpenIterator {
-  readonly iterator: object;
-  /** The iterator's own `return`. */
-  readonly returnMethod: Method | undefined;
-  runningSteps: number;
-  hasEnded: boolean;
+/** Call of a locked method whose result has the iterator. */
+export interface IteratorCall {
+  readonly asyncContext: AsyncResource;
+  onIteratorEnd(iterator: FollowedIterator): void;
+  waitForRelease(): Promise<void>;
 }
 
-/** The own `Symbol.asyncIterator` of objects whose property was overridden, because methods may return them again. */
-const originalGetters = new WeakMap<object, unknown>();
+const followedIterators = new WeakMap<object, FollowedIterator>();
 
-/** Overrides methods of `result` instead of wrapping it, because callers may need other members of `result`. */
-export function followIterator(result: object, callbacks: FollowCallbacks): FollowedResult {
-  const iterators = new FollowedIterators(callbacks);
-  const getIterator: unknown = originalGetters.get(result) ?? Reflect.get(result, Symbol.asyncIterator);
-  const createIterator = (): unknown =>
-    typeof getIterator === 'function' ? Reflect.apply(getIterator, result, []) : undefined;
-  // The `next` of a database cursor is not the method of an iterator. Iterating over a cursor creates an iterator.
-  if ('next' in result && createIterator() === result) iterators.follow(result);
-  else {
-    originalGetters.set(result, getIterator);
-    overrideProperty(result, Symbol.asyncIterator, () => {
-      iterators.assertNotEnded();
-      const iterator = createIterator();
-      if (isObject(iterator)) iterators.follow(iterator);
-      return iterator;
-    });
-  }
-  return { value: result, cancel: (reason) => iterators.cancel(reason) };
-}
-
-/** Iterators of one result. The work has ended when every iterator has ended and none of their steps runs. */
-class FollowedIterators {
-  readonly #asyncContext = new AsyncResource('LockedResult');
-  readonly #cancellation = new AbortController();
-  readonly #openIterators = new Set<OpenIterator>();
+/** Iterator whose methods are overridden. It has ended after its last result, unless another step of it still runs. */
+export class FollowedIterator {
+  readonly #calls = new Set<IteratorCall>();
+  #isUnread = true;
+  readonly #returnMethod: Method | undefined;
+  readonly #rejectCallbacks = new Set<(reason: Error) => void>();
+  #cancellation: Error | undefined;
+  #runningSteps = 0;
+  #hasLastResult = false;
   #hasEnded = false;
 
-  constructor(private readonly callbacks: FollowCallbacks) {}
-
-  /** @throws Error after the end: the lock is released, and a further iterator would run without it */
-  assertNotEnded(): void {
-    this.#cancellation.signal.throwIfAborted();
-    if (this.#hasEnded) throw new Error('The lock of this iterable is released: call the method again');
+  private constructor(private readonly iterator: object) {
+    const [next, returnMethod, throwMethod] = ['next', 'return', 'throw'].map((name) => getMethod(iterator, name));
+    this.#returnMethod = returnMethod;
+    if (next) overrideProperty(iterator, 'next', (...args: unknown[]) => this.#next(next, args));
+    for (const [name, method] of Object.entries({ return: returnMethod, throw: throwMethod }))
+      if (method) overrideProperty(iterator, name, (...args: unknown[]) => this.#callMethod(method, args));
   }
 
-  follow(iterator: object): void {
-    const returnMethod: unknown = Reflect.get(iterator, 'return');
-    const openIterator: OpenIterator = {
-      iterator,
-      returnMethod: isMethod(returnMethod) ? returnMethod : undefined,
-      runningSteps: 0,
-      hasEnded: false,
-    };
-    this.#openIterators.add(openIterator);
-    for (const name of ['next', 'return', 'throw']) {
-      const method: unknown = Reflect.get(iterator, name);
-      if (!isMethod(method)) continue;
-      const callMethod = async (...args: unknown[]): Promise<IterationResult> => {
-        const iterationResult = await this.#runStep(openIterator, method, args);
-        if (this.#hasEnded) await this.callbacks.whenReleased();
-        return iterationResult;
-      };
-      overrideProperty(iterator, name, name === 'next' ? this.#rejectOnCancel(callMethod) : callMethod);
+  static of(iterator: object): FollowedIterator {
+    const followedIterator = followedIterators.get(iterator) ?? new FollowedIterator(iterator);
+    followedIterators.set(iterator, followedIterator);
+    return followedIterator;
+  }
+
+  get isUnread(): boolean {
+    return this.#isUnread;
+  }
+
+  /** Adds a call that has returned the iterator, perhaps again after its end. */
+  addCall(call: IteratorCall): void {
+    if (this.#hasEnded) {
+      this.#calls.clear();
+      this.#cancellation = undefined;
+      this.#runningSteps = 0;
+      [this.#isUnread, this.#hasLastResult, this.#hasEnded] = [true, false, false];
     }
+    this.#calls.add(call);
   }
 
-  /** Rejects pending and later calls of `next`, and closes the iterators. A generator closes after its current step. */
+  /** Rejects pending and later calls of `next`, and closes the iterator. A generator closes after its current step. */
   cancel(reason: Error): void {
-    if (this.#cancellation.signal.aborted) return;
-    this.#cancellation.abort(reason);
-    for (const openIterator of this.#openIterators) this.#close(openIterator);
-    this.#endIfOver();
+    if (this.#cancellation) return;
+    this.#cancellation = reason;
+    for (const reject of this.#rejectCallbacks) reject(reason);
+    this.#hasLastResult = true;
+    if (this.#returnMethod) this.#runStep(this.#returnMethod, []).catch(() => undefined);
+    else this.#endIfOver();
   }
 
-  #close(openIterator: OpenIterator): void {
-    const { returnMethod } = openIterator;
-    openIterator.hasEnded = true;
-    if (returnMethod) this.#runStep(openIterator, returnMethod, []).catch(() => undefined);
-    else this.#removeIfOver(openIterator);
+  /** Rejects at once when the iterator is cancelled, although the step may still run. */
+  #next(next: Method, args: readonly unknown[]): Promise<IterationResult> {
+    this.#isUnread = false;
+    // A further step would run without the lock.
+    if (this.#hasEnded && !this.#cancellation) return Promise.resolve({ done: true, value: undefined });
+    const result = new Promise<IterationResult>((resolve, reject) => {
+      if (this.#cancellation) throw this.#cancellation;
+      const rejectOnCancel = (reason: Error): void => {
+        // A consumer that reads ahead awaits this promise later.
+        result.catch(() => undefined);
+        reject(reason);
+      };
+      this.#rejectCallbacks.add(rejectOnCancel);
+      this.#callMethod(next, args)
+        .then(resolve, reject)
+        .finally(() => this.#rejectCallbacks.delete(rejectOnCancel));
+    });
+    return result;
   }
 
-  async #runStep(openIterator: OpenIterator, method: Method, args: readonly unknown[]): Promise<IterationResult> {
-    openIterator.runningSteps += 1;
+  async #callMethod(method: Method, args: readonly unknown[]): Promise<IterationResult> {
+    const iterationResult = await this.#runStep(method, args);
+    if (this.#hasEnded) await Promise.all([...this.#calls].map((call) => call.waitForRelease()));
+    return iterationResult;
+  }
+
+  async #runStep(method: Method, args: readonly unknown[]): Promise<IterationResult> {
+    // The call of the innermost method comes first. Its context has the locks of the outer ones, too.
+    const [innermostCall] = this.#calls;
+    const step = (): Promise<IterationResult> => Reflect.apply(method, this.iterator, args);
+    const isReturn = method === this.#returnMethod;
+    this.#runningSteps += 1;
     try {
-      const iterationResult = await this.#asyncContext.runInAsyncScope((): Promise<IterationResult> =>
-        Reflect.apply(method, openIterator.iterator, args),
-      );
-      if (isLastResult(iterationResult, method === openIterator.returnMethod)) openIterator.hasEnded = true;
+      const iterationResult = await (innermostCall ? innermostCall.asyncContext.runInAsyncScope(step) : step());
+      if (isReturn || iterationResult === null || iterationResult.done === true) this.#hasLastResult = true;
       return iterationResult;
     } catch (error) {
-      openIterator.hasEnded = true;
+      this.#hasLastResult = true;
       throw error;
     } finally {
-      openIterator.runningSteps -= 1;
-      this.#removeIfOver(openIterator);
+      // A generator answers `return` after its other steps. Other iterators may leave a pending `next` unanswered.
+      this.#runningSteps = isReturn ? 0 : Math.max(0, this.#runningSteps - 1);
+      this.#endIfOver();
     }
-  }
-
-  #removeIfOver(openIterator: OpenIterator): void {
-    if (!openIterator.hasEnded || openIterator.runningSteps > 0) return;
-    this.#openIterators.delete(openIterator);
-    this.#endIfOver();
   }
 
   #endIfOver(): void {
-    if (this.#openIterators.size > 0) return;
+    if (!this.#hasLastResult || this.#runningSteps > 0 || this.#hasEnded) return;
     this.#hasEnded = true;
-    this.callbacks.onEnd();
-  }
-
-  #rejectOnCancel(callNext: (...args: unknown[]) => Promise<IterationResult>): typeof callNext {
-    const { signal } = this.#cancellation;
-    return (...args) =>
-      new Promise((resolve, reject) => {
-        signal.throwIfAborted();
-        const listener = new AbortListener(signal, () => reject(signal.reason));
-        callNext(...args)
-          .then(resolve, reject)
-          .finally(() => listener.end());
-      });
+    for (const call of this.#calls) call.onIteratorEnd(this);
   }
 }
 
-/** Returns whether the iterator gives no further result. Its consumer does not call it again after `return`. */
-function isLastResult(iterationResult: IterationResult, isReturn: boolean): boolean {
-  return isReturn || iterationResult === null || iterationResult.done === true;
+function getMethod(target: object, name: string): Method | undefined {
+  const method: unknown = Reflect.get(target, name);
+  return isMethod(method) ? method : undefined;
 }
 
-function overrideProperty(target: object, name: string | symbol, value: unknown): void {
+export function overrideProperty(target: object, name: string | symbol, value: unknown): void {
   Object.defineProperty(target, name, { value, configurable: true, writable: true });
 }

@@ -24,9 +24,11 @@ export function followObservable(
   const asyncContext = new AsyncResource('LockedResult');
   const cancellation = new Subject<never>();
   let subscriptionCount = 0;
+  let hasBegun = false;
   let hasEnded = false;
   const value = defer(() => {
     if (hasEnded) return throwError(() => new Error('The lock of this Observable is released: call the method again'));
+    hasBegun = true;
     subscriptionCount += 1;
     let isCounted = true;
     const endSubscription = (): void => {
@@ -55,5 +57,5 @@ export function followObservable(
     // Without subscribers, there is no subscription that ends.
     onEnd();
   };
-  return { value, cancel };
+  return { value, cancel, isUnread: () => !hasBegun };
 }

@@ -3,6 +3,8 @@ export interface FollowedResult {
   readonly value: unknown;
   /** Ends the work with an error. Consumers get it at once; `onEnd` is called when no step of the work runs any more. */
   cancel(reason: Error): void;
+  /** Whether nobody has begun to read the result. */
+  isUnread(): boolean;
 }
 
 export interface FollowCallbacks {

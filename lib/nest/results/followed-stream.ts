@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
-import { finished, type Readable, type Writable } from 'node:stream';
+import { finished, Readable, Writable } from 'node:stream';
 import { isObject } from '../../decorators/is-object.js';
 import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 
@@ -31,10 +31,13 @@ export function followStream(
   finished(stream, 'readable' in stream ? { writable: false } : {}, onEnd);
   const cancel = (reason: Error): void => {
     stream.destroy?.(reason);
-    // Old streams cannot be destroyed, or do not tell when their work has ended.
-    if (!stream.destroyed) onEnd();
+    // Responses and old streams do not tell of their end in every case, nor do closed streams without the event `close`.
+    const willTellEnd = (stream instanceof Readable || stream instanceof Writable) && !stream.closed;
+    if (!willTellEnd) onEnd();
   };
-  return { value, cancel };
+  const isUnread = (): boolean =>
+    stream instanceof Readable && !stream.readableDidRead && stream.readableFlowing === null;
+  return { value, cancel, isUnread };
 }
 
 /** Returns whether the state of a stream says that it has not ended. Old libraries keep little or no state. */
@@ -46,6 +49,7 @@ export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }:
   const asyncContext = new AsyncResource('LockedResult');
   const reader = source.getReader();
   let controller: ReadableStreamDefaultController<Chunk> | undefined;
+  let isUnread = true;
   let isCancelled = false;
   const cancelSource = async (reason: unknown): Promise<void> => {
     // A pending read ends before the source has.
@@ -56,6 +60,7 @@ export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }:
     {
       start: (ownController) => void (controller = ownController),
       async pull(ownController) {
+        isUnread = false;
         try {
           const { done, value: chunk } = await asyncContext.runInAsyncScope(() => reader.read());
           if (isCancelled) return;
@@ -77,6 +82,7 @@ export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }:
       controller?.error(reason);
       cancelSource(reason).catch(() => undefined);
     },
+    isUnread: (): boolean => isUnread,
   };
 }
 

@@ -1,14 +1,14 @@
 import { isObservable } from 'rxjs';
-import { AbortListener, LockConfigurationError, type LockHandle } from '../../core/index.js';
+import { AbortListener, LockConfigurationError, type LockHandle, systemClock } from '../../core/index.js';
 import { isObject } from '../../decorators/is-object.js';
 import type { RequestScope } from '../requests/request-scope.js';
-import { followIterator } from './followed-iterator.js';
+import { followIterable } from './followed-iterable.js';
 import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 import { followObservable } from './followed-observable.js';
 import { followResponse, followStream, followWebStream, isNodeStream, getFileStream } from './followed-stream.js';
 
 /** Result of a locked method whose work goes on: the lock is held until `ended`. */
-export interface LockedResult extends FollowedResult {
+export interface LockedResult extends Omit<FollowedResult, 'isUnread'> {
   readonly ended: Promise<void>;
 }
 
@@ -21,6 +21,10 @@ interface LockedCall {
   /** Request that the call belongs to. */
   readonly request: RequestScope | undefined;
   readonly outlivesRequest: boolean;
+  /** Whether the call began when nothing waited for its request any more: perhaps nobody reads its result. */
+  readonly isLate: boolean;
+  /** Returns how long the lock of a process that has died would last. */
+  readonly getTtlMs: () => number;
 }
 
 /**
@@ -32,14 +36,24 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
   if (!isObject(result) && typeof result !== 'function' && !call.writesResponse) return undefined;
   let onEnd = (): void => undefined;
   const ended = new Promise<void>((resolve) => (onEnd = resolve));
-  const { label, locks, whenReleased, writesResponse, request, outlivesRequest } = call;
+  const { label, locks, whenReleased, writesResponse, request, outlivesRequest, isLate, getTtlMs } = call;
   const hasResponseOnly = result === undefined && writesResponse;
   const followedResult = hasResponseOnly
-    ? { value: undefined, cancel: onEnd }
+    ? { value: undefined, cancel: onEnd, isUnread: () => false }
     : followResult(result, label, { onEnd, whenReleased });
   if (!followedResult) return undefined;
-  const { value, cancel } = followedResult;
+  const { value, isUnread } = followedResult;
+  const afterTtl = (callback: () => void): void => {
+    const timer = systemClock.schedule(getTtlMs(), callback, { background: true });
+    void ended.then(() => timer.cancel());
+  };
+  const cancel = (reason: Error): void => {
+    followedResult.cancel(reason);
+    // A step may wait for something that only the client could give.
+    afterTtl(onEnd);
+  };
   const onOver = (): void => cancel(new Error('The request of this result is over'));
+  if (isLate) afterTtl(() => isUnread() && onOver());
   if (hasResponseOnly) void ended.then(request?.onResponseEnd(onOver));
   else if (!outlivesRequest) void ended.then(request?.onOver(onOver));
   for (const { signal } of locks) {
@@ -63,7 +77,7 @@ function followResult(result: unknown, label: string, callbacks: FollowCallbacks
   if (result instanceof Response) return followResponse(result, callbacks);
   if (Symbol.asyncIterator in result) {
     if (!Object.isExtensible(result)) throw createUnobservableError(label, 'a frozen iterable');
-    return followIterator(result, callbacks);
+    return followIterable(result, callbacks);
   }
   if (isSubscription(result)) throw createUnobservableError(label, 'a subscription');
   return undefined;
