@@ -144,6 +144,7 @@ export class LockedMethod {
   ): Promise<unknown> {
     const request = getCurrentRequest();
     const outlivesRequest = this.#outlivesClient || request?.hasEnded === true;
+    const isLate = request?.isAbandoned === true && !this.#outlivesClient && !currentLock();
     return new Promise((resolve, reject) => {
       const whenReleased = (): Promise<unknown> => lockedRun;
       const callAndFollow: LockedWork<unknown> = async (locks) => {
@@ -155,7 +156,7 @@ export class LockedMethod {
           writesResponse,
           request,
           outlivesRequest,
-          isLate: request?.isAbandoned === true && !this.#outlivesClient,
+          isLate,
           getTtlMs: () => lockRequest.service.resolve(this.#acquireOptions).ttlMs,
         });
         if (!result) return returnedValue;

@@ -1,7 +1,7 @@
 /** Result whose work goes on after the method has returned it. */
 export interface FollowedResult {
   readonly value: unknown;
-  /** Ends the work with an error. Consumers get it at once; `onEnd` is called when no step of the work runs any more. */
+  /** Ends the work with an error. `onEnd` is called when no step of the work runs any more. */
   cancel(reason: Error): void;
   /** Whether nobody has begun to read the result. */
   isUnread(): boolean;
@@ -10,6 +10,8 @@ export interface FollowedResult {
 export interface FollowCallbacks {
   /** Called when the work has ended, perhaps more than once. */
   readonly onEnd: () => void;
+  /** Called when the work is being ended. `onEnd` must follow within the TTL of the lock. */
+  readonly onClosing: () => void;
   /** Returns a promise that resolves when the lock is released, and rejects when the lock was lost before. */
   readonly whenReleased: () => Promise<unknown>;
 }

@@ -36,7 +36,10 @@ export function followStream(
     if (!willTellEnd) onEnd();
   };
   const isUnread = (): boolean =>
-    stream instanceof Readable && !stream.readableDidRead && stream.readableFlowing === null;
+    stream instanceof Readable &&
+    !(stream instanceof Writable) &&
+    !stream.readableDidRead &&
+    stream.readableFlowing === null;
   return { value, cancel, isUnread };
 }
 
@@ -45,7 +48,7 @@ function isKnownToBeOpen({ readable, writable, writableFinished, destroyed }: St
   return destroyed !== true && (readable ?? (writable === true || writableFinished === false));
 }
 
-export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }: FollowCallbacks) {
+export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd, onClosing }: FollowCallbacks) {
   const asyncContext = new AsyncResource('LockedResult');
   const reader = source.getReader();
   let controller: ReadableStreamDefaultController<Chunk> | undefined;
@@ -72,7 +75,10 @@ export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }:
           throw error;
         }
       },
-      cancel: cancelSource,
+      cancel: (reason) => {
+        onClosing();
+        return cancelSource(reason);
+      },
     },
     { highWaterMark: 0 },
   );

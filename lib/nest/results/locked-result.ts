@@ -2,7 +2,7 @@ import { isObservable } from 'rxjs';
 import { AbortListener, LockConfigurationError, type LockHandle, systemClock } from '../../core/index.js';
 import { isObject } from '../../decorators/is-object.js';
 import type { RequestScope } from '../requests/request-scope.js';
-import { followIterable } from './followed-iterable.js';
+import { followIterator } from './followed-iterator.js';
 import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 import { followObservable } from './followed-observable.js';
 import { followResponse, followStream, followWebStream, isNodeStream, getFileStream } from './followed-stream.js';
@@ -36,24 +36,24 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
   if (!isObject(result) && typeof result !== 'function' && !call.writesResponse) return undefined;
   let onEnd = (): void => undefined;
   const ended = new Promise<void>((resolve) => (onEnd = resolve));
-  const { label, locks, whenReleased, writesResponse, request, outlivesRequest, isLate, getTtlMs } = call;
+  const afterTtl = (callback: () => void): void => {
+    const timer = systemClock.schedule(call.getTtlMs(), callback, { background: true });
+    void ended.then(() => timer.cancel());
+  };
+  // A step may wait for something that only the client could give.
+  const onClosing = (): void => afterTtl(onEnd);
+  const { label, locks, whenReleased, writesResponse, request, outlivesRequest, isLate } = call;
   const hasResponseOnly = result === undefined && writesResponse;
   const followedResult = hasResponseOnly
     ? { value: undefined, cancel: onEnd, isUnread: () => false }
-    : followResult(result, label, { onEnd, whenReleased });
+    : followResult(result, label, { onEnd, onClosing, whenReleased });
   if (!followedResult) return undefined;
-  const { value, isUnread } = followedResult;
-  const afterTtl = (callback: () => void): void => {
-    const timer = systemClock.schedule(getTtlMs(), callback, { background: true });
-    void ended.then(() => timer.cancel());
-  };
   const cancel = (reason: Error): void => {
+    onClosing();
     followedResult.cancel(reason);
-    // A step may wait for something that only the client could give.
-    afterTtl(onEnd);
   };
   const onOver = (): void => cancel(new Error('The request of this result is over'));
-  if (isLate) afterTtl(() => isUnread() && onOver());
+  if (isLate) afterTtl(() => followedResult.isUnread() && onOver());
   if (hasResponseOnly) void ended.then(request?.onResponseEnd(onOver));
   else if (!outlivesRequest) void ended.then(request?.onOver(onOver));
   for (const { signal } of locks) {
@@ -64,7 +64,7 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
       void ended.then(() => listener.end());
     }
   }
-  return { value, cancel, ended };
+  return { value: followedResult.value, cancel, ended };
 }
 
 function followResult(result: unknown, label: string, callbacks: FollowCallbacks): FollowedResult | undefined {
@@ -77,7 +77,7 @@ function followResult(result: unknown, label: string, callbacks: FollowCallbacks
   if (result instanceof Response) return followResponse(result, callbacks);
   if (Symbol.asyncIterator in result) {
     if (!Object.isExtensible(result)) throw createUnobservableError(label, 'a frozen iterable');
-    return followIterable(result, callbacks);
+    return followIterator(result, callbacks);
   }
   if (isSubscription(result)) throw createUnobservableError(label, 'a subscription');
   return undefined;
