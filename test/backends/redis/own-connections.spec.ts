@@ -35,6 +35,16 @@ describe.each(['ioredis', 'redis'] as const)('connections of our own, by %s', (c
     }
   });
 
+  it('a request fails in its time, also where that is longer than the time for a connection', async () => {
+    const service = world.service({ requestTimeoutMs: 6_000, clientPackage });
+    world.server.freeze();
+    try {
+      await expect(service.tryAcquire('key')).rejects.toThrow('no answer within 6000 ms');
+    } finally {
+      world.server.thaw();
+    }
+  });
+
   it.each(MODES)('everything settles on a frozen server, and nothing runs late (%s)', async (mode) => {
     const service = world.service({ mode, requestTimeoutMs: timeLimitOf(150), clientPackage });
     const lock = await service.acquire('held', { ttlMs: timeLimitOf(1_000) });

@@ -53,9 +53,11 @@ export class ClientState {
     this.becomeUnusable(new NotSentError(reason));
   }
 
+  /** The time-outs of the waiting requests go on if the client was not connected. */
   becomeReplaced(): void {
+    const wasReady = this.#isReady;
     this.#isReady = false;
-    this.becomeUnusable();
+    if (wasReady) this.becomeUnusable();
   }
 
   close(): void {

@@ -25,6 +25,7 @@ export class OwnClientLifecycle implements ClientLifecycle {
   #client: RedisClient | undefined;
   #clientPromise: Promise<RedisClient> | undefined;
   #handshakeTimer: Timer | undefined;
+  #hasLoadedPackage = false;
   readonly #formerConnection: FormerConnection;
   /** Error with which requests fail at once, while the server says that it does not have the configured database. */
   #databaseError: LockConfigurationError | undefined;
@@ -117,7 +118,8 @@ export class OwnClientLifecycle implements ClientLifecycle {
     const client = await this.source.makeClient();
     if (this.state.isClosed) throw createClosedError();
     // Loading the client package may take long. The time-outs of the waiting requests begin again by `becomeUnusable`.
-    if (!this.state.isUsable) this.state.becomeUnusable();
+    if (!this.#hasLoadedPackage) this.state.becomeUnusable();
+    this.#hasLoadedPackage = true;
     this.#stopWatchingMaster ??= this.source.watchMaster?.(this.state.health, (address) => {
       if (!address || !this.#client || !isConnectedTo(this.#client, address))
         this.#replaceClient('another server has been made master');
