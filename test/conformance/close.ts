@@ -1,10 +1,8 @@
 import { expect } from '@jest/globals';
 import { LockLostError, LockService, LockShutdownError } from 'nestjs-distributed-lock/core';
 import { Holder } from '../support/harness-holder.js';
-import { aborted, failureOf, handled, SLACK_MS } from './contract.js';
+import { aborted, failureOf, handled, LONG_TTL_MS, SLACK_MS } from './contract.js';
 import type { Suite } from './suite.js';
-
-const LONG_TTL_MS = 20_000;
 
 export function close({ harness, it, alone }: Suite): void {
   it('tells the holders, and frees what they hold', async (contract) => {

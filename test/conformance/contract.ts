@@ -18,6 +18,9 @@ import { atLeastMs, timeLimitOf } from '../support/machine.js';
  */
 export const SLACK_MS = atLeastMs(650);
 
+/** TTL of a lease that must outlast a test, also where the process gets no processor for a while. */
+export const LONG_TTL_MS = 20_000;
+
 /** TTL of which a third, after which a lease is renewed, is longer than any test may take: no renewal explains what is told. */
 export const UNRENEWED_TTL_MS = 600_000;
 

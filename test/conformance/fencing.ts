@@ -2,13 +2,11 @@ import { expect } from '@jest/globals';
 import { inspect } from 'node:util';
 import { eventually } from '../support/eventually.js';
 import { timeLimitOf } from '../support/machine.js';
-import type { Contract } from './contract.js';
+import { type Contract, LONG_TTL_MS } from './contract.js';
 import type { Suite } from './suite.js';
 
 /** The core appends eleven bits for hand-offs, and a token must fit a signed 64-bit column. */
 const TOKEN_LIMIT = 2n ** 52n;
-/** Nobody renews it: it is there until it is taken away. */
-const LONG_TTL_MS = 20_000;
 
 export function fencing({ harness, it, revoking, alone }: Suite): void {
   it('numbers the acquisitions of a key upwards, whoever makes them', async (contract) => {

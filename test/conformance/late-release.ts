@@ -1,10 +1,9 @@
 import { expect } from '@jest/globals';
 import type { LockEvents, LockService } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
-import { type Contract, PATIENT_MS } from './contract.js';
+import { type Contract, LONG_TTL_MS, PATIENT_MS } from './contract.js';
 import type { Suite } from './suite.js';
 
-const LONG_TTL_MS = 20_000;
 const CALLERS = 50;
 
 /** A call with `awaitRelease: false` ends before its release is answered. */

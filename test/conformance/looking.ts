@@ -2,11 +2,8 @@ import { expect } from '@jest/globals';
 import { hostname } from 'node:os';
 import { LockConfigurationError, type LockService } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
-import { aborted, UNRENEWED_TTL_MS, handled } from './contract.js';
+import { aborted, UNRENEWED_TTL_MS, handled, LONG_TTL_MS } from './contract.js';
 import type { Suite } from './suite.js';
-
-/** Nobody loses it while somebody looks. */
-const LONG_TTL_MS = 20_000;
 
 /** Promises to a caller who neither holds a key nor waits for it: looking, evicting and listing. */
 export function looking({ harness, it }: Suite): void {

@@ -1,11 +1,11 @@
 import { expect } from '@jest/globals';
 import { currentLock, LockDeadlockError, LockLostError, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
-import { aborted, Gate } from './contract.js';
+import { aborted, Gate, LONG_TTL_MS } from './contract.js';
 import type { Suite } from './suite.js';
 
 /** No lock is lost to a process that gets no processor for a while. */
-const LONG = { defaults: { ttlMs: 20_000 } };
+const LONG = { defaults: { ttlMs: LONG_TTL_MS } };
 
 export function reentrancy({ harness, it, revoking }: Suite): void {
   it('lets the same call tree in again, under one token, until the outermost leaves', async (contract) => {

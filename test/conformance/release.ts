@@ -1,10 +1,8 @@
 import { expect } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
 import { timeLimitOf } from '../support/machine.js';
-import { SLACK_MS } from './contract.js';
+import { LONG_TTL_MS, SLACK_MS } from './contract.js';
 import type { Suite } from './suite.js';
-
-const LONG_TTL_MS = 20_000;
 
 export function release({ harness, it, revoking, alone }: Suite): void {
   it('leaves nothing, and the key free', async (contract) => {

@@ -6,11 +6,8 @@ import type { Lease } from '../../lib/core/leasing/lease.js';
 import { eventually } from '../support/eventually.js';
 import { timeLimitOf } from '../support/machine.js';
 import { fencingToken, LAST_HAND_OFF } from '../support/fencing-token.js';
-import { failureOf, Gate, handled, PATIENT_MS, SLACK_MS } from './contract.js';
+import { failureOf, Gate, handled, LONG_TTL_MS, PATIENT_MS, SLACK_MS } from './contract.js';
 import type { Suite } from './suite.js';
-
-/** Longer than any wait of this theme: the holder stays. */
-const LONG_TTL_MS = 20_000;
 
 export function waiting({ harness, it, alone }: Suite): void {
   alone('has the key soon after its release elsewhere', async (contract) => {

@@ -10,7 +10,7 @@ import { lineScripts, type LineScripts } from './placement-scripts.js';
 import { mutated, SCRIPT_MUTANTS } from './script-mutants.js';
 import { ScriptPlacement } from './script-placement.js';
 
-/** So many schedules are compared, and a mutant is to be found among so many: see `seeds.ts`. */
+/** Number of schedules to compare, and the number among which a mutant must be found: see `seeds.ts`. */
 const SEEDS = seedsOr(10_000);
 const FOUND_WITHIN = 2_000;
 const AT_ONCE = 100;

@@ -5,12 +5,10 @@ import { SLACK_MS } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { Holder } from '../../support/harness-holder.js';
-import { contend, RedisWorld, win } from './redis-world.js';
+import { AT_ONCE_MS, contend, RedisWorld, win } from './redis-world.js';
 
 /** How long a waiter that was handed the key may be silent. */
 const GRANT_MS = 5_000;
-/** What is done at once takes no longer, and what waits for a silent waiter does. */
-const AT_ONCE_MS = Math.max(SLACK_MS, GRANT_MS / 2);
 
 describe('waiting in redis, mode queue', () => {
   let world: RedisWorld;

@@ -4,16 +4,13 @@ import { createConnection } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
-import { SLACK_MS } from '../../conformance/contract.js';
 import { RedisServer } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
 import { timeLimitOf } from '../../support/machine.js';
-import { RedisWorld, win } from './redis-world.js';
+import { AT_ONCE_MS, RedisWorld, win } from './redis-world.js';
 
 /** However many others are silent, and whatever became of the subscription. */
 const LATEST_MS = 5_000 + timeLimitOf(2_000);
-/** What is done at once takes no longer; a waiter that is silent, or polls, costs more. */
-const AT_ONCE_MS = Math.max(SLACK_MS, 2_500);
 /** Just longer than the queue waits for a sign of life: `MAX_WAITER_SILENCE_MS` of its scripts. */
 const PASSED_OVER_MS = 4_900;
 
