@@ -8,7 +8,8 @@ import { type AbstractHttpAdapter, NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { currentLock, DistributedLockModule, Locked, LockService } from 'nestjs-distributed-lock';
-import { memory } from 'nestjs-distributed-lock/memory';
+import { LockBackend } from 'nestjs-distributed-lock/core';
+import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { eventually } from '../support/eventually.js';
 import { atLeastMs } from '../support/machine.js';
 import { closing, context, listen, root } from './apps.js';
@@ -209,6 +210,16 @@ describe('an iterable under a lock', () => {
     void iterator.next();
     await iterator.return?.();
     expect(isHeld()).toBe(false);
+  });
+
+  it('refuses iterators that are made when the lock is lost', async () => {
+    const store = new MemoryLeaseStore();
+    const imports = [DistributedLockModule.forRoot(new LockBackend(store))];
+    const app = await context({ imports, providers: [Exports] });
+    const rows = await app.get(Exports).iterable();
+    store.revoke('export');
+    await eventually(() => app.get(LockService).inspect().length === 0);
+    await expect(rows[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'LOCK_LOST' });
   });
 
   it('may be the same one in thousands of calls', async () => {

@@ -64,7 +64,8 @@ class Iteration {
   constructor(private readonly callbacks: FollowCallbacks) {}
 
   follow(iterator: object): void {
-    if (this.hasEnded) return;
+    // The iterators of a cancelled result refuse each step, those of one that has ended are no longer followed.
+    if (this.hasEnded && !this.#cancellation) return;
     for (const name of ['next', 'return', 'throw']) {
       const method: unknown = Reflect.get(iterator, name);
       if (!isMethod(method)) continue;

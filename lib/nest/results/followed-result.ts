@@ -10,7 +10,7 @@ export interface FollowedResult {
 export interface FollowCallbacks {
   /** Called when the work has ended, perhaps more than once. */
   readonly onEnd: () => void;
-  /** Called when the work is being ended. `onEnd` must follow within the TTL of the lock. */
+  /** Called when a consumer ends the work early. The lock is released after its TTL, even if `onEnd` is not called. */
   readonly onClosing: () => void;
   /** Returns a promise that resolves when the lock is released, and rejects when the lock was lost before. */
   readonly whenReleased: () => Promise<unknown>;
