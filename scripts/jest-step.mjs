@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { env, execPath } from 'node:process';
 
-import { execute } from './execute.mjs';
+import { execute, root } from './execute.mjs';
 
 const jest = join(import.meta.dirname, '../node_modules/jest/bin/jest.js');
 
@@ -29,8 +29,8 @@ export async function runAndCount(commandFor, options) {
   const file = join(directory, 'results.json');
   try {
     const ok = await execute(...commandFor(file), { stdio: ['ignore', 'inherit', 'inherit'], ...options });
-    const { passed, failed, specs } = countTests(file);
-    return { passed, failed: ok ? failed : Math.max(failed, 1), specs };
+    const counts = countTests(file);
+    return { ...counts, failed: ok ? counts.failed : Math.max(counts.failed, 1) };
   } finally {
     rmSync(directory, { recursive: true });
   }
@@ -48,14 +48,24 @@ function nodeOptions() {
     .trim();
 }
 
-/** Returns the numbers of tests and the times of specs from the JSON file of jest or vitest. */
+/** Returns the numbers of tests, the names of the failed ones and the times of specs from the JSON of jest or vitest. */
 function countTests(file) {
   try {
     const results = JSON.parse(readFileSync(file, 'utf8'));
     const { numPassedTests = 0, numFailedTests = 0, numRuntimeErrorTestSuites = 0, testResults = [] } = results;
     const specs = testResults.map(({ name, startTime, endTime }) => ({ name, ms: endTime - startTime }));
-    return { passed: numPassedTests, failed: numFailedTests + numRuntimeErrorTestSuites, specs };
+    const failures = testResults.flatMap(listFailures);
+    return { passed: numPassedTests, failed: numFailedTests + numRuntimeErrorTestSuites, failures, specs };
   } catch {
-    return { passed: 0, failed: 1, specs: [] };
+    return { passed: 0, failed: 1, failures: [], specs: [] };
   }
+}
+
+/** Returns the names of the failed tests of a spec, or that of the spec where it failed as a whole. */
+function listFailures({ name, status, assertionResults = [] }) {
+  const spec = relative(root, name);
+  const failures = assertionResults
+    .filter((test) => test.status === 'failed')
+    .map((test) => `${spec}: ${test.fullName}`);
+  return failures.length === 0 && status === 'failed' ? [spec] : failures;
 }

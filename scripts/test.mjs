@@ -77,6 +77,8 @@ const otherNodeSteps = Object.keys(SPECS_ON_NODE).map((name) => ({
 
 let passed = 0;
 let failed = 0;
+/** Names of the failed tests, after the step that ran them. */
+const failures = [];
 const testRun = new TestRun();
 /** Minutes of each step and of each lane. */
 const minutes = new Map();
@@ -102,6 +104,7 @@ for (const left of await testRun.end()) {
   console.error(`Left behind: ${left}`);
   failed += 1;
 }
+for (const failure of failures) console.error(`Failed in ${failure}`);
 for (const [name, spent] of minutes) console.log(`${spent.toFixed(1).padStart(6)} min  ${name}`);
 if (flags.has('--record')) recordRun({ isNewer: flags.has('--newer'), passed, failed });
 process.exitCode = failed === 0 ? 0 : 1;
@@ -118,6 +121,7 @@ async function runAll(steps) {
       addMinutes(`lane ${laneOf(spec.name)}, several at a time`, spec.ms);
     passed += counts.passed;
     failed += counts.failed;
+    failures.push(...(counts.failures ?? []).map((failure) => `${name}: ${failure}`));
     if (counts.passed + counts.failed > 0 || counts.leftOut) continue;
     console.error(`No ${name} were run`);
     failed += 1;
