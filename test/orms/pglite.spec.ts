@@ -1,5 +1,5 @@
 import { PGlite } from '@electric-sql/pglite';
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { leaseStorePromises } from 'nestjs-distributed-lock/conformance';
 import { LockConfigurationError, LockService, openBackend } from 'nestjs-distributed-lock/core';
 import { postgres } from 'nestjs-distributed-lock/postgres';
@@ -7,6 +7,8 @@ import { atLeastMs } from '../support/machine.js';
 
 describe('PGlite', () => {
   const pglite = new PGlite();
+  // On a busy machine, the start takes longer than a backend waits for a connection.
+  beforeAll(() => pglite.waitReady);
   afterAll(() => pglite.close());
 
   const connect = async () => openBackend(postgres({ pglite, synchronize: true })).store;

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { once } from 'node:events';
 import { Redis as Valkey } from 'iovalkey';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { type NodeRedisClient, redis, type RedisMode } from 'nestjs-distributed-lock/redis';
 import { redlock } from 'nestjs-distributed-lock/redlock';
 import { createClient, createClientPool, RESP_TYPES } from 'redis';
 import { createClient as createClient5, RESP_TYPES as RESP_TYPES5 } from 'redis-5';
+import { aborted } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { expectLocks, expectNeverCut } from './given-client-promises.js';
 import { RedisWorld } from './redis-world.js';
@@ -95,7 +95,7 @@ describe('a client of node-redis that was given', () => {
       const service = world.closing(new LockService(redis({ client })));
       const lock = await service.acquire('held', { ttlMs: 60_000 });
       await world.server.restart({ empty: true });
-      await once(lock.signal, 'abort');
+      await aborted(lock.signal);
       await eventually(async () => expect(await service.withLock('key', () => 'in')).toBe('in'));
     });
 
