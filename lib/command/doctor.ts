@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Guarantee, type LockBackend, LockService } from '../core/index.js';
-import { openBackend, getSqlDatabaseName } from './open-by-url.js';
+import { loadBackendFactory, getSqlDatabaseName } from './open-by-url.js';
 import { removeSecrets, type CommandOptions, type Report, getUrl } from './report.js';
 import { checkTables } from './tables.js';
 
@@ -18,7 +18,7 @@ const GUARANTEE_TEXTS: Readonly<Record<Guarantee, string>> = {
 
 export async function examineServer(options: CommandOptions): Promise<Report> {
   if (getSqlDatabaseName(options)) await checkTables(options);
-  const service = new LockService(await openBackend(options));
+  const service = new LockService(await loadBackendFactory(options));
   try {
     await service.start();
     const roundTrip = await measureRoundTrips(service.backend);
@@ -39,14 +39,14 @@ export async function examineServer(options: CommandOptions): Promise<Report> {
   }
 }
 
-interface RoundTrip {
+interface RoundTripTimes {
   readonly medianMs: number;
   readonly longestMs: number;
   /** Milliseconds by which the server's clock is ahead of this process's; `undefined` where tokens are counters. */
   readonly clockSkewMs?: number | undefined;
 }
 
-async function measureRoundTrips({ store }: LockBackend): Promise<RoundTrip> {
+async function measureRoundTrips({ store }: LockBackend): Promise<RoundTripTimes> {
   const owner = randomUUID();
   const durationsMs: number[] = [];
   let clockSkewMs: number | undefined;

@@ -2,7 +2,8 @@
 import { runCommand } from './run-command.js';
 
 async function main(): Promise<void> {
-  // A reader such as `head` may close the pipe early. Without a listener, that error would end this process with a stack trace.
+  // A reader such as `head` may close the pipe early. Without a listener, that error would end this process with a
+  // stack trace.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;

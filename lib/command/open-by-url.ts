@@ -18,7 +18,7 @@ export function getSqlDatabaseName(options: CommandOptions): SqlDatabaseName | u
 }
 
 /** @throws LockConfigurationError for a URL that names no SQL database */
-export async function openDatabase(options: CommandOptions): Promise<SqlDatabase> {
+export async function loadSqlDatabase(options: CommandOptions): Promise<SqlDatabase> {
   const url = getUrl(options);
   const name = getSqlDatabaseName(options);
   if (name === 'postgres') return (await import('../backends/postgres/postgres.js')).postgresDatabase({ url });
@@ -32,7 +32,7 @@ export async function openDatabase(options: CommandOptions): Promise<SqlDatabase
 }
 
 /** Imports only the client library of the URL's backend. @throws LockConfigurationError for an unknown kind of URL */
-export async function openBackend(options: CommandOptions): Promise<BackendFactory> {
+export async function loadBackendFactory(options: CommandOptions): Promise<BackendFactory> {
   const url = getUrl(options);
   const tableOption = options.table === undefined ? {} : { tableName: options.table };
   switch (getScheme(url)) {

@@ -1,6 +1,6 @@
 import { errorText, failureKindOf, type KeyState, LockConfigurationError, LockService } from '../core/index.js';
 import { escapeInvisible } from '../inspector/visible-text.js';
-import { openBackend, getSqlDatabaseName } from './open-by-url.js';
+import { loadBackendFactory, getSqlDatabaseName } from './open-by-url.js';
 import type { CommandOptions, Report } from './report.js';
 import { checkTables } from './tables.js';
 
@@ -12,7 +12,7 @@ export async function readStatus(options: CommandOptions): Promise<Report> {
     throw new LockConfigurationError('--limit is a whole number above 0', 'limit');
   const isSql = getSqlDatabaseName(options) !== undefined;
   if (isSql) await checkTables(options);
-  const service = new LockService(await openBackend(options));
+  const service = new LockService(await loadBackendFactory(options));
   try {
     const { held, unreadable } = await listKeys(service, options.prefix ?? '', limit);
     const hasReachedLimit = held.length + unreadable.length === limit;

@@ -11,7 +11,7 @@ import {
 import { doubleQuote, quoteTable } from '../backends/sql/tables/table-name.js';
 import { tableStatements } from '../backends/sql/tables/table-statements.js';
 import { errorText, LockConfigurationError } from '../core/index.js';
-import { openDatabase } from './open-by-url.js';
+import { loadSqlDatabase } from './open-by-url.js';
 import type { CommandOptions, Report } from './report.js';
 
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -90,7 +90,7 @@ async function withConnection(
   options: CommandOptions,
   useConnection: (query: Query, database: SqlDatabase) => Promise<void>,
 ): Promise<void> {
-  const database = await openDatabase(options);
+  const database = await loadSqlDatabase(options);
   const { connectTimeoutMs } = database;
   const onOpen = (): Promise<void> => Promise.resolve();
   const settings = { database, connectTimeoutMs, requestTimeoutMs: REQUEST_TIMEOUT_MS, onOpen };

@@ -53,7 +53,7 @@ export class CheckContext {
     try {
       await check(context);
     } finally {
-      await context.#end();
+      await context.#releaseAndClose();
     }
   }
 
@@ -126,8 +126,8 @@ export class CheckContext {
     assert.ok(!attempt.acquired, `${JSON.stringify(key)} was granted to a second owner`);
   }
 
-  /** Ignores errors of releases, because a check may have closed the store that it acquired a key from. */
-  async #end(): Promise<void> {
+  /** Ignores failed releases, because a check may have closed the store from which it acquired a key. */
+  async #releaseAndClose(): Promise<void> {
     await Promise.allSettled(this.#grantedAttempts.map(({ store, key, owner }) => store.release(key, owner)));
     await Promise.all(this.#openClients.map((client) => client.close()));
   }

@@ -71,7 +71,7 @@ export const watchChecks: CheckGroup = {
 };
 
 const RETRY_INTERVAL_MS = 50;
-/** Milliseconds from the end of a lease to a release that still wakes waiters. */
+/** Milliseconds between the end of a lease and its release, which must wake waiters all the same. */
 const LATE_RELEASE_MS = 20;
 
 class Waiter {

@@ -58,7 +58,7 @@ export class LockService implements AsyncDisposable {
 
   /**
    * Resolves to the holders and waiters of `key` on the server.
-   * @throws LockConfigurationError the backend cannot read them; LockBackendError
+   * @throws LockConfigurationError the backend cannot read the holders; LockBackendError
    */
   async look(key: string): Promise<KeyState> {
     assertKey(key);
@@ -87,8 +87,8 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * Returns a stream of the events from now on, for `for await`. It ends with its signal, the reader's `break`, or the
-   * service. A slow reader delays nothing and misses the oldest events, see `dropped`. @throws LockConfigurationError
+   * Returns a stream of the events from now on, for `for await`, until its signal, the reader's `break`, or the end of
+   * the service. A slow reader delays nothing and misses old events, see `dropped`. @throws LockConfigurationError
    */
   events(options?: EventStreamOptions): LockEventStream {
     return this.#parts.service.observers.createStream(options);
@@ -96,7 +96,7 @@ export class LockService implements AsyncDisposable {
 
   /**
    * Returns `options` with all defaults, checked and frozen. Calls that get this result do not check it again.
-   * @throws LockConfigurationError the backend does not support them
+   * @throws LockConfigurationError the backend does not support the options
    */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
     return this.#parts.locker.resolve(options);
@@ -105,8 +105,8 @@ export class LockService implements AsyncDisposable {
   /**
    * Waits for the key, at most `waitMs`. The caller has to release the lock, best by `await using`.
    * @throws LockTimeoutError the key is held; LockBackendError the backend does not answer; LockDeadlockError this call
-   * tree has the key and `reentrant` is false; LockLostError this call tree has lost it; LockShutdownError the service
-   * is stopped; `options.signal.reason`. Any rest of the request on the server is then released in the background.
+   * tree has the key and `reentrant` is false; LockLostError this call tree has lost the key; LockShutdownError the
+   * service is stopped; `options.signal.reason`. Remains of the request on the server are released in the background.
    */
   acquire(key: string, options?: AcquireOptions): Promise<LockHandle> {
     return this.#parts.locker.acquire(key, options);
@@ -143,8 +143,8 @@ export class LockService implements AsyncDisposable {
 
   /**
    * Takes over a lock that a process has passed on by `LockHandle.transfer`, with a greater fencing token.
-   * @throws LockLostError the ticket was used before, or its time is over; LockConfigurationError it is not for this
-   * backend and namespace; LockBackendError no answer within `waitMs`; LockShutdownError
+   * @throws LockLostError the ticket was used before, or its time is over; LockConfigurationError the ticket is not for
+   * this backend and namespace; LockBackendError no answer within `waitMs`; LockShutdownError
    */
   adopt(ticket: string, options?: AdoptOptions): Promise<LockHandle> {
     return this.#parts.locker.adopt(ticket, options);
@@ -154,7 +154,7 @@ export class LockService implements AsyncDisposable {
    * Takes all of `keys` or none, and waits at most `waitMs` altogether. Callers that take all their keys by this method
    * never deadlock. A key that comes twice is taken once, with the stronger claim. The caller has to release the set,
    * best by `await using`.
-   * @throws as `acquire` does; LockLostError one was lost during the wait for another; LockConfigurationError for no
+   * @throws as `acquire` does; LockLostError a lock was lost during the wait for another; LockConfigurationError for no
    * keys, and for a key with two claims of which neither covers the other
    */
   acquireAll(keys: readonly WantedKey[], options?: AcquireOptions): Promise<LockSet> {
@@ -172,7 +172,7 @@ export class LockService implements AsyncDisposable {
 
   /**
    * Makes this process a candidate for the leadership `key`, until the `Leadership` is closed or the service ends. One
-   * process at a time leads and runs `work`. After its work it becomes a candidate again, behind the others.
+   * process at a time leads and runs `work`. After the work that process is a candidate again, behind the others.
    * @throws LockConfigurationError, also when this service is a candidate for `key` already; LockShutdownError
    */
   lead(key: string, work: LeaderWork, options?: LeadOptions): Leadership {

@@ -5,8 +5,8 @@ import type { Method } from './declaration.js';
 const methodsByWrapper = sharedState('wrapped methods', () => new WeakMap<Method, Method>());
 
 /**
- * Gives `wrapper` the name, length and metadata of `method`, because Nest finds routes, schedules and documentation by them.
- * Records `method` for `unwrapMethod`, because only the source of `method` has the names of the arguments.
+ * Gives `wrapper` the name, length and metadata of `method`, because Nest finds routes, schedules and documentation by
+ * them. Records `method` for `unwrapMethod`, because only the source of `method` has the names of the arguments.
  */
 export function wrapMethod<Wrapper extends Method>(method: Method, wrapper: Wrapper): Wrapper {
   for (const property of ['name', 'length'] as const) {

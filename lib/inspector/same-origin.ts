@@ -2,8 +2,8 @@ import { ForbiddenException, UnsupportedMediaTypeException } from '@nestjs/commo
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * Refuses requests that a page of another origin makes the user's browser send. Browsers name the origin of every POST, and
- * ask the server before they send JSON to another origin.
+ * Refuses requests that a page of another origin makes the user's browser send. Browsers name the origin of every POST,
+ * and ask the server before they send JSON to another origin.
  * @throws ForbiddenException; UnsupportedMediaTypeException
  */
 export function assertSameOrigin(headers: IncomingHttpHeaders): void {

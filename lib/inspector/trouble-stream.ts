@@ -7,11 +7,9 @@ const MAX_UNREAD_BYTES = 1_000_000;
 /** Interval of comments in the stream. Proxies such as nginx end an answer that is silent for 60 seconds. */
 const HEARTBEAT_MS = 25_000;
 
-/**
- * Writes every trouble as a server-sent event, until the client goes or the application ends. The client may have gone
- * while a guard decided.
- */
+/** Writes every trouble as a server-sent event, until the client goes or the application ends. */
 export function streamTroubles(inspector: Pick<LockInspector, 'followTroubles'>, response: Writable): void {
+  // The client may have gone while a guard decided.
   if (isClosed(response)) return;
   const write = (text: string): void => {
     if (response.writableLength > MAX_UNREAD_BYTES) response.destroy();

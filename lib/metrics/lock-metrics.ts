@@ -16,7 +16,10 @@ export interface LockMetricsOptions {
 export interface ObserveOptions {
   /** Label `backend`. @default the backend's name */
   readonly backend?: string;
-  /** Function that returns the label `template` for a key without its namespace. @default the first word, and `*` for the rest */
+  /**
+   * Function that returns the label `template` for a key without its namespace.
+   * @default the first word, and `*` for the rest
+   */
   readonly templateOf?: (key: string) => string;
   /** Templates that always have a label of their own. Only the first 200 other templates have one. @default none */
   readonly templates?: ReadonlySet<string>;
@@ -45,8 +48,8 @@ interface ObservedService extends LabelledService {
 }
 
 /**
- * Metrics of the locks of a process, one set for each registry and prefix. The labels are the backend and the template of a
- * key, never the key itself.
+ * Metrics of the locks of a process, one set for each registry and prefix. The labels are the backend and the template
+ * of a key, never the key itself.
  */
 export class LockMetrics {
   readonly #observedServices = new Map<LockService, ObservedService>();
@@ -116,8 +119,8 @@ export class LockMetrics {
   }
 
   /**
-   * Records the events of `service` until the returned function is called. A service that is observed already is recorded
-   * once, with the labels of its first caller, until every caller has stopped.
+   * Records the events of `service` until the returned function is called. A service that is observed already is
+   * recorded once, with the labels of its first caller, until every caller has stopped.
    */
   observe(service: LockService, options: ObserveOptions = {}): () => void {
     const observedService = this.#observedServices.get(service) ?? this.#startObserving(service, options);

@@ -1,8 +1,8 @@
 import { withFallback } from '../core/index.js';
 import { getFirstWordName } from '../nest/locked/key-template-names.js';
 
-/** Maximum number of labels for other than known templates. Each label is a series in Prometheus. */
-const MAX_TEMPLATES = 200;
+/** Maximum number of labels for templates that are not in `knownTemplates`. Each label is a series in Prometheus. */
+const MAX_UNKNOWN_TEMPLATES = 200;
 const OTHERS_LABEL = '(others)';
 
 export class TemplateLabels {
@@ -24,7 +24,7 @@ export class TemplateLabels {
     const template = this.#findTemplate(key);
     if (template === undefined) return OTHERS_LABEL;
     if (this.knownTemplates.has(template) || this.#labelledTemplates.has(template)) return template;
-    if (this.#labelledTemplates.size >= MAX_TEMPLATES) return OTHERS_LABEL;
+    if (this.#labelledTemplates.size >= MAX_UNKNOWN_TEMPLATES) return OTHERS_LABEL;
     this.#labelledTemplates.add(template);
     return template;
   }

@@ -1,6 +1,6 @@
 import { LockService, sharedState } from '../core/index.js';
 
-/** Copy of this package that the process has loaded: a module format, or one of several installations. */
+/** Copy of this package that the process has loaded: one for each module format and each installation. */
 interface Copy {
   readonly serviceClass: typeof LockService;
   /** Path of this module in the copy; `undefined` where the runtime does not report it. */
@@ -14,7 +14,9 @@ const FILE_PATTERN = /(?:file:\/\/|[A-Z]:\\|\/)[^\n()]*?(?=:\d+:\d+)/u;
 
 copies.add({ serviceClass: LockService, file: FILE_PATTERN.exec(new Error('stack').stack ?? '')?.[0] });
 
-/** Returns the `LockService` classes of other copies: the tokens by which their decorators inject the default service. */
+/**
+ * Returns the `LockService` classes of other copies: the tokens by which their decorators inject the default service.
+ */
 export function getForeignServiceClasses(): readonly (typeof LockService)[] {
   return Array.from(copies, ({ serviceClass }) => serviceClass).filter((other) => other !== LockService);
 }

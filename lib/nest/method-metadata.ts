@@ -39,7 +39,9 @@ export function getRouteParameterPositions(declaration: Declaration): ReadonlySe
   return new Set(parameters.map(([, { index }]) => index));
 }
 
-/** Returns the positions of parameters by the names in `@Param('id')`, `@Body('id')`, `@Payload('id')`, `@Args('id')`. */
+/**
+ * Returns the positions of parameters by the names in `@Param('id')`, `@Body('id')`, `@Payload('id')`, `@Args('id')`.
+ */
 export function getDecoratedParameterPositions(declaration: Declaration): ReadonlyMap<string, number | 'ambiguous'> {
   const positions = new Map<string, number | 'ambiguous'>();
   for (const [key, { index, data }] of getDecoratedParameters(declaration)) {

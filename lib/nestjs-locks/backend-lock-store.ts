@@ -24,9 +24,9 @@ const MAX_REMEMBERED_LEASES = 100_000;
 type StoreWithLook = LeaseStore & Required<Pick<LeaseStore, 'look'>>;
 
 /**
- * Returns a store for `@nestjs/locks`, on any backend whose leases each have a TTL of their own. Register the store with the
- * package's `LocksStorage`. Nest opens and closes it with the application. The store closes its backend, as a `LockService`
- * does.
+ * Returns a store for `@nestjs/locks`, on any backend whose leases each have a TTL of their own. Register the store
+ * with the package's `LocksStorage`. Nest opens and closes it with the application. The store closes its backend, as a
+ * `LockService` does.
  * @throws LockConfigurationError for a backend whose TTL is a session's: etcd, ZooKeeper, SQL `session` and `row`
  */
 export function lockStore(input: GivenBackend): BackendLockStore {
@@ -80,7 +80,10 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
     });
   }
 
-  /** Frees the key. Tries again in the background after a failure: the key must not stay held for the rest of a long TTL. */
+  /**
+   * Frees the key. Tries again in the background after a failure: the key must not stay held for the rest of a long
+   * TTL.
+   */
   async release(key: string, owner: string): Promise<boolean> {
     const ownerHash = hashOwner(key, owner);
     const rememberedOwner = this.#leaseOwners.get(ownerHash);
@@ -134,6 +137,7 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
 
   #releaseInBackground(key: string, owner: string): void {
     const request = { owner, ttlMs: MAX_TTL_MS, metadata: this.#metadata, deadline: Deadline.after(0) };
+    // `leaveQueue` also releases a lease that `owner` holds, and repeats the release after a failure.
     runOutsideLocks(() => this.backend.leaveQueue(key, request));
   }
 
@@ -154,8 +158,8 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
 }
 
 /**
- * Returns a hash of the key and its owner, because stores accept only short owners of plain characters. UTF-16 has different
- * bytes for any two texts, also for malformed ones.
+ * Returns a hash of the key and its owner, because stores accept only short owners of plain characters. UTF-16 has
+ * different bytes for any two texts, also for malformed ones.
  */
 function hashOwner(key: string, owner: string): string {
   assertKey(key);

@@ -26,16 +26,20 @@ const HOLD_SPANS_KEY = createContextKey('nestjs-distributed-lock: holds');
 export interface LockSpansOptions {
   /** Provider of the tracer. @default the global provider */
   readonly tracerProvider?: TracerProvider;
-  /** Function that returns a template for a key, for the names of spans. @default the first word, and `*` for the rest */
+  /**
+   * Function that returns a template for a key, for the names of spans.
+   * @default the first word, and `*` for the rest
+   */
   readonly templateOf?: (key: string) => string;
   /** Templates that always have names of their own. Only the first 200 other templates have one. @default none */
   readonly templates?: ReadonlySet<string>;
 }
 
 /**
- * Records spans of a lock service. `acquire <template>` lasts from the call until the caller has the lock, `hold <template>`
- * from then until the caller's release or the loss. Both are children of the caller's span. The work that `withLock`, `@Locked` and
- * `LockHandle.run` run under a lock is a child of the `hold` span. Re-entry has no spans of its own.
+ * Records spans of a lock service. `acquire <template>` lasts from the call until the caller has the lock,
+ * `hold <template>` from then until the caller's release or the loss. Both are children of the caller's span. The work
+ * that `withLock`, `@Locked` and `LockHandle.run` run under a lock is a child of the `hold` span. Re-entry has no spans
+ * of its own.
  */
 export class LockSpans implements LockObserver {
   readonly tracer: LockTracer;

@@ -43,8 +43,8 @@ class TracingStarter implements OnModuleInit {
 }
 
 /**
- * Records spans for all lock services of the application. Import this module beside `DistributedLockModule`, by `forRoot`
- * where it needs options.
+ * Records spans for all lock services of the application. Import this module beside `DistributedLockModule`, by
+ * `forRoot` where it needs options.
  */
 @Module({ imports: [DiscoveryModule], providers: [TracingStarter] })
 export class LockTracingModule {

@@ -16,8 +16,8 @@ export interface LockHealthDetails extends Omit<BackendHealth, 'status'> {
 }
 
 /**
- * Checks the health of a backend for `@nestjs/terminus` 11 and later: `up` or `down`, with the state of each server and with
- * advice. The indicator sends requests only while the backend's health is `idle`. `LockHealthModule` provides it.
+ * Checks the health of a backend for `@nestjs/terminus` 11 and later: `up` or `down`, with the state of each server and
+ * with advice. The indicator sends requests only while the backend's health is `idle`. `LockHealthModule` provides it.
  */
 @Injectable()
 export class LockHealthIndicator {

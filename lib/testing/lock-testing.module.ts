@@ -5,7 +5,10 @@ import { ManualClock } from './manual-clock.js';
 import { TestLockBackend } from './test-lock-backend.js';
 
 export interface LockTestingOptions extends Omit<LockServiceOptions, 'clock'> {
-  /** Clock of the locks: `manual` stands still until the test moves it by `ManualClock`; `real` runs. @default 'manual' */
+  /**
+   * Clock of the locks: `manual` stands still until the test moves it by `ManualClock`; `real` runs.
+   * @default 'manual'
+   */
   clock?: 'manual' | 'real';
   /** Names of further backends. @default [] */
   backends?: readonly string[];
@@ -18,8 +21,8 @@ export function getTestLockBackendToken(backend = 'default'): typeof TestLockBac
 
 /**
  * Replaces `DistributedLockModule` in tests of parts of an application. A test of the whole application overrides
- * `DISTRIBUTED_LOCK_OPTIONS` instead. The module provides `TestLockBackend`, to make requests fail, and `ManualClock`, to
- * move time. `shutdownGraceMs` is 0 by default, because a longer one would not end while time stands still.
+ * `DISTRIBUTED_LOCK_OPTIONS` instead. The module provides `TestLockBackend`, to make requests fail, and `ManualClock`,
+ * to move time. `shutdownGraceMs` is 0 by default, because a longer one would not end while time stands still.
  */
 @Module({})
 export class LockTestingModule {

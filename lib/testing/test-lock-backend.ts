@@ -111,14 +111,18 @@ export class TestLockBackend implements LeaseStore {
     return this.#store.held();
   }
 
-  /** Revokes `key`: its holders lose the lock with the reason `revoked`, and their signals abort before the call returns. */
+  /**
+   * Revokes `key`: its holders lose the lock with the reason `revoked`, and their signals abort before the call
+   * returns.
+   */
   revoke(key: string): void {
     this.#store.revoke(key);
     for (const revocation of this.#revocations.values()) if (revocation.key === key) revocation.controller.abort();
   }
 
   /**
-   * Acquires `key` as another process would. Resolves to a function that releases the key. Rejects when the key is held.
+   * Acquires `key` as another process would. Resolves to a function that releases the key. Rejects when the key is
+   * held.
    */
   async occupy(key: string): Promise<() => Promise<void>> {
     this.#occupyCount += 1;

@@ -5,9 +5,9 @@ import { TestLockBackend } from './test-lock-backend.js';
 let sharedService: LockService | undefined;
 
 /**
- * Gives a lock service to an instance that a test has made by `new`, for the methods with `@Locked`. Returns the instance:
- * `const sales = withTestLocks(new Sales(repository))`. By default all such instances of the process share one service in
- * memory, in real time, which needs no closing.
+ * Gives a lock service to an instance that a test has made by `new`, for the methods with `@Locked`. Returns the
+ * instance: `const sales = withTestLocks(new Sales(repository))`. By default all such instances of the process share
+ * one service in memory, in real time, which needs no closing.
  * @param locks the service for all backends that the methods name; the test closes it
  * @throws LockConfigurationError when the instance has no locked method
  */

@@ -29,7 +29,7 @@ export async function adoptEntry(
 ): Promise<KeyValue | undefined> {
   const { client, names } = context;
   const { lease } = session;
-  const sessionName = names.sessionName(lease);
+  const sessionKeyName = names.sessionKeyName(lease);
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     // The entry already belongs to `owner` if an earlier try was carried out without an answer.
     const entry = (await readHolderEntry(context, key, formerOwner)) ?? (await readHolderEntry(context, key, owner));
@@ -38,10 +38,10 @@ export async function adoptEntry(
       {
         when: [
           { key: entry.key, modRevision: entry.modRevision },
-          { key: sessionName, modRevision: session.sessionKeyRevision },
+          { key: sessionKeyName, modRevision: session.sessionKeyRevision },
         ],
         steps: [{ put: entry.key, value, lease }],
-        otherwise: [{ get: sessionName }],
+        otherwise: [{ get: sessionKeyName }],
       },
       onSend,
     );

@@ -38,8 +38,8 @@ const REFUSALS_BY_CODE: Readonly<Partial<Record<EtcdStatus, 'passing' | 'final'>
 };
 
 /**
- * Kinds of failure by code. Every other code has the kind `refuses`. That includes a missing permission: it concerns
- * the whole prefix, whereas `value` concerns the key of one caller.
+ * Kinds of failure by code. Every other code has the kind `refuses`. `PERMISSION_DENIED` has that kind, too, because a
+ * missing permission concerns the whole prefix, whereas `value` concerns the key of one caller.
  */
 const FAILURE_KINDS: Readonly<Partial<Record<EtcdStatus, FailureKind>>> = {
   INVALID_ARGUMENT: 'value',

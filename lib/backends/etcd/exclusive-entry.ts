@@ -4,19 +4,22 @@ import type { Condition, KeyValue, OldestOrYoungestQuery } from './transport/mes
 
 /** Entry of an exclusive owner. It holds the lock if it is the oldest, and otherwise watches the entry before it. */
 export class ExclusiveEntry extends QueueEntry {
-  /** For a caller that does not wait, creates an entry only in an empty queue. Elsewhere it would obstruct others. */
+  /**
+   * Creates the entry. For a caller that does not wait, creates it only in an empty queue, because an entry that waits
+   * would obstruct others.
+   */
   protected async enterQueue(attempt: EntryAttempt): Promise<LeaseAttempt> {
     const { wake, onSend } = attempt;
     const { names } = this.context;
     const { lease, sessionKeyRevision } = this.session;
-    const [queue, sessionName] = [names.queueRange(this.key), names.sessionName(lease)];
+    const [queue, sessionKeyName] = [names.queueRange(this.key), names.sessionKeyName(lease)];
     const oldestQuery: OldestOrYoungestQuery = { ...queue, which: 'oldest' };
     const emptyQueueCondition: Condition = { ...queue, createRevision: 0n };
     const { firstKeyValues, revision, succeeded } = await this.transactCreation(
       {
         when: [
           { key: this.name, createRevision: 0n },
-          { key: sessionName, modRevision: sessionKeyRevision },
+          { key: sessionKeyName, modRevision: sessionKeyRevision },
           ...(wake ? [] : [emptyQueueCondition]),
         ],
         steps: [
@@ -25,7 +28,7 @@ export class ExclusiveEntry extends QueueEntry {
           { put: this.name, value: this.value, lease },
           { get: names.tokenOriginName },
         ],
-        otherwise: [{ get: oldestQuery }, { get: this.name }, { get: sessionName }],
+        otherwise: [{ get: oldestQuery }, { get: this.name }, { get: sessionKeyName }],
       },
       onSend,
     );
@@ -41,6 +44,7 @@ export class ExclusiveEntry extends QueueEntry {
       return this.checkPosition(ownEntry.createRevision, attempt);
     }
     if (firstEntry && !wake) return createRefusal(firstEntry);
+    // The session's own key has another revision than required.
     this.session.sessionKeyRevision = sessionKey?.modRevision ?? 0n;
     return this.enterQueue(attempt);
   }

@@ -9,7 +9,8 @@ export { type EtcdOptions, type EtcdTls } from './options.js';
 const POLL_MS = 3_000;
 
 /**
- * Locks on etcd 3.4 or newer. Connects with the first request, and needs no client library.
+ * Locks on etcd 3.4 or newer. Connects at `start()` or with the first request, and needs no client
+ * library.
  *
  * Its guarantee is `consensus`: a majority of the members stores each grant. A single server stores it on disk.
  *

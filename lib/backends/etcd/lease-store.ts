@@ -56,7 +56,7 @@ export class EtcdLeaseStore implements LeaseStore {
     const names = new EtcdLockNames(options.prefix);
     this.#context = { client, names, deletionWatch: new DeletionWatch(client) };
     this.#databaseSizeMonitor = new DatabaseSizeMonitor(client);
-    this.#stopPolling = pollWhileDown(client, names.sessionName(0n));
+    this.#stopPolling = pollWhileDown(client, names.sessionKeyName(0n));
   }
 
   /**
@@ -66,7 +66,7 @@ export class EtcdLeaseStore implements LeaseStore {
   async start(): Promise<void> {
     const { client, names } = this.#context;
     try {
-      await client.read([names.sessionName(0n)]);
+      await client.read([names.sessionKeyName(0n)]);
       await client.compareClusters();
     } catch (error) {
       if (!isFinalError(error)) throw error;

@@ -11,7 +11,7 @@ export class EtcdLockNames {
     return { key: `${path}/`, end: `${path}0` };
   }
 
-  /** Returns the range of all keys that begin with `keyPrefix`. In its end, the last character is raised by one. */
+  /** Returns the range of the keys with this prefix. Its end is the path with the last character raised by one. */
   rangeOfPrefix(keyPrefix: string): { readonly key: string; readonly end: string } {
     const path = this.#path(keyPrefix);
     return { key: path, end: path.replace(/.$/su, (last) => String.fromCodePoint((last.codePointAt(0) ?? 0) + 1)) };
@@ -34,7 +34,7 @@ export class EtcdLockNames {
 
   // The next two names contain two slashes in a row, unlike the name of an entry, because no key is empty.
 
-  sessionName(lease: bigint): string {
+  sessionKeyName(lease: bigint): string {
     return `${this.prefix}//${lease.toString(16)}`;
   }
 

@@ -26,7 +26,7 @@ export class EtcdSession {
   sessionKeyRevision = 0n;
   readonly #endController = new AbortController();
   readonly #takenNames = new Set<string>();
-  /** Number of names that were passed on to other processes. Each new name contains it, and so differs from them. */
+  /** Number of names that were passed on to other processes. New names contain this number, and so are different. */
   #retiredCount = 0;
   #keyChecks: KeyCheck[] = [];
   #isSendingHeartbeat = false;
@@ -97,7 +97,7 @@ export class EtcdSession {
 
   /** Step that writes the session's own key, so that earlier requests to create entries have no effect. */
   get sessionKeyStep(): Step {
-    return { put: this.names.sessionName(this.lease), value: '', lease: this.lease };
+    return { put: this.names.sessionKeyName(this.lease), value: '', lease: this.lease };
   }
 
   /** Must be called with the revision of a transaction that had `sessionKeyStep`. */
@@ -110,7 +110,10 @@ export class EtcdSession {
     if (this.#takenNames.delete(name)) this.#retiredCount += 1;
   }
 
-  /** Must be called only when the server answered that the lease is gone, or when the client sends no requests. */
+  /**
+   * Ends the session for good. Must be called only when the server answered that the lease is gone, or when the client
+   * refuses to send requests.
+   */
   end(): void {
     this.#endController.abort();
     this.stop();
@@ -195,7 +198,7 @@ export class EtcdSession {
   async #readFromQuorum(
     keyChecks: readonly KeyCheck[],
   ): Promise<{ term: bigint; createRevisions: Map<string, bigint> }> {
-    const names = keyChecks.length > 0 ? keyChecks.map(({ name }) => name) : [this.names.sessionName(this.lease)];
+    const names = keyChecks.length > 0 ? keyChecks.map(({ name }) => name) : [this.names.sessionKeyName(this.lease)];
     const readings = [];
     for (let from = 0; from < names.length; from += MAX_TRANSACTION_STEPS) {
       readings.push(this.#readingLimit.run(() => this.client.read(names.slice(from, from + MAX_TRANSACTION_STEPS))));

@@ -48,18 +48,18 @@ export class ShareEntry extends QueueEntry {
     const { wake, onSend } = attempt;
     const { names } = this.context;
     const { lease, sessionKeyRevision } = this.session;
-    const sessionName = names.sessionName(lease);
+    const sessionKeyName = names.sessionKeyName(lease);
     const emptyQueueCondition: Condition = { ...names.queueRange(this.key), createRevision: 0n };
     const readSteps = [{ get: this.#oldestKeyQuery }, { list: this.#queueRange }] as const;
     const { firstKeyValues, revision, succeeded, readKeyValuesByStep } = await this.transactCreation(
       {
         when: [
           { key: this.name, createRevision: 0n },
-          { key: sessionName, modRevision: sessionKeyRevision },
+          { key: sessionKeyName, modRevision: sessionKeyRevision },
           ...(mayEnterBehindOthers ? [] : [emptyQueueCondition]),
         ],
         steps: [...readSteps, { put: this.name, value: this.value, lease }, { get: names.tokenOriginName }],
-        otherwise: [...readSteps, { get: this.name }, { get: sessionName }],
+        otherwise: [...readSteps, { get: this.name }, { get: sessionKeyName }],
       },
       onSend,
     );
@@ -78,6 +78,7 @@ export class ShareEntry extends QueueEntry {
       return this.checkPosition(ownEntry.createRevision, attempt);
     }
     if (firstEntry && obstacle && !mayEnterBehindOthers) return createRefusal(firstEntry);
+    // The claim fits into a queue that is not empty, or the session's own key has another revision than required.
     this.session.sessionKeyRevision = sessionKey?.modRevision ?? 0n;
     return this.#enterQueue(attempt, true);
   }

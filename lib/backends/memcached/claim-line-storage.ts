@@ -26,6 +26,7 @@ export function isClaimLine(value: string): boolean {
   return value.startsWith(LINE_PREFIX);
 }
 
+/** Storage of lines of claims. A line is the value of the item that has a plain lease otherwise. */
 export class ClaimLineStorage implements LineStorage<ItemVersion> {
   constructor(
     private readonly servers: MemcachedServers,

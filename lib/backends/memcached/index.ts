@@ -9,7 +9,8 @@ export { type MemcachedOptions, type MemcachedProtocol } from './options.js';
 
 /**
  * Locks on memcached, over its text protocol and without a client library. Connects at `start()`, or with the first
- * request. SASL needs the binary protocol: use `credentials` (memcached's `-Y`) with `tls`, or a private network.
+ * request. There is no SASL, which needs the binary protocol: use `credentials` (memcached's `-Y`) with `tls`, or a
+ * private network.
  *
  * Best-effort: memcached loses all locks in a restart. When its memory is full, a memcached without `-M` also deletes
  * locks that are held. Then only the fencing token protects. Use no proxy: a proxy that outlives a server would bring
@@ -17,7 +18,7 @@ export { type MemcachedOptions, type MemcachedProtocol } from './options.js';
  * @throws LockConfigurationError
  */
 export function memcached(options: MemcachedOptions): BackendFactory {
-  const resolved = resolveMemcachedOptions(options);
-  const { prefix, patienceMs } = resolved;
-  return () => new LockBackend(new MemcachedLeaseStore(new MemcachedServers(resolved), prefix), { patienceMs });
+  const resolvedOptions = resolveMemcachedOptions(options);
+  const { prefix, patienceMs } = resolvedOptions;
+  return () => new LockBackend(new MemcachedLeaseStore(new MemcachedServers(resolvedOptions), prefix), { patienceMs });
 }

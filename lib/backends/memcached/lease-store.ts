@@ -29,13 +29,14 @@ interface LeaseRequest {
 const MAX_CHANGE_ATTEMPTS = 3;
 /** Milliseconds after which a request whose connection was lost no longer arrives at the server. */
 const MAX_ARRIVAL_DELAY_MS = 1_000;
+
 /**
  * Leases on memcached servers: items `owner|date|metadata`, each with a counter of fencing tokens beside it. The store
  * changes an item only by a cas unique that the same connection has read together with the owner. The counter starts
  * with the time in microseconds, so that tokens grow even after the counter is lost.
  *
- * An item expires on a date by the server's own clock. A relative exptime would start with the second that the server
- * last noticed. After a stop of the server, the item would expire too early.
+ * An item expires on a date by the server's own clock. A relative exptime would count from the second that this clock
+ * last showed. After a suspension of the server, the item would expire too early.
  */
 export class MemcachedLeaseStore implements LeaseStore {
   readonly name = 'memcached';
@@ -49,6 +50,7 @@ export class MemcachedLeaseStore implements LeaseStore {
 
   /** Owners whose request got no answer. The request may still arrive, and create a lease without a holder. */
   readonly #unansweredOwners = new Set<string>();
+  /** Leases that are claims in a line, such as shares. All other leases are plain items. */
   readonly #claims;
 
   constructor(
@@ -157,6 +159,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     systemClock.schedule(ttlMs, () => this.#unansweredOwners.delete(owner), { background: true });
   }
 
+  /** Requests a plain lease. Resolves to `claim-line` if the item is a line, where `#claims` has to add the claim. */
   async #acquire(
     connection: VerifiedConnection,
     names: ItemNames,

@@ -14,7 +14,7 @@ export function isLeaseOf(value: string, owner: string): boolean {
 }
 
 /**
- * The server may keep the item some seconds longer than `leftMs`.
+ * Returns the holder, and the milliseconds until the date in the value. The server may keep the item some seconds more.
  * @param nowUs the server's time in microseconds
  */
 export function readHolderAndLeftMs(value: string, nowUs: bigint): KeyHolder {

@@ -18,7 +18,7 @@ export class MemcachedNode {
   failure: Error | undefined;
   readonly #server: NamedServer;
   #connection: VerifiedConnection | undefined;
-  #opening: Promise<VerifiedConnection> | undefined;
+  #connectionPromise: Promise<VerifiedConnection> | undefined;
   #failureCount = 0;
   #retryAllowedAt = -Infinity;
   #retryTimer: Timer | undefined;
@@ -50,7 +50,7 @@ export class MemcachedNode {
   /**
    * Repeats `work` once on a new connection if the server has not seen the request, or if the connection had been idle.
    * Networks drop idle connections silently.
-   * @param onLostRequest is called when a request was lost that may still arrive
+   * @param onLostRequest called when a request got no reply, and may still arrive at the server
    * @throws MemcachedError, LockError
    */
   async run<T>(
@@ -98,8 +98,8 @@ export class MemcachedNode {
   async #openUnlessPausing(): Promise<VerifiedConnection> {
     if (this.#isClosed) throw closedError();
     if (this.failure && systemClock.now() < this.#retryAllowedAt) throw this.failure;
-    this.#opening ??= this.#connect().finally(() => (this.#opening = undefined));
-    return this.#opening;
+    this.#connectionPromise ??= this.#connect().finally(() => (this.#connectionPromise = undefined));
+    return this.#connectionPromise;
   }
 
   async #connect(): Promise<VerifiedConnection> {

@@ -26,9 +26,9 @@ export interface MemcachedOptions {
   /** Milliseconds that a connection may take to be established. @default 1_000 */
   readonly connectTimeoutMs?: number;
   /**
-   * Milliseconds that a server may take to answer before its connection is closed. Best below a third of the TTL. If a
-   * connection was idle for at least this time and a request gets no reply, the request is sent again over a new
-   * connection.
+   * Milliseconds that a server may take to answer before its connection is closed. Best below a third of the TTL, the
+   * interval of renewals. If a connection was idle for at least this time and a request gets no reply, the request is
+   * sent again over a new connection.
    * @default 1_000
    */
   readonly requestTimeoutMs?: number;
@@ -41,8 +41,8 @@ export interface MemcachedOptions {
    */
   readonly protocol?: MemcachedProtocol;
   /**
-   * Options of `node:tls`; `servername` is by default the host, unless that is an address. A function is called for
-   * each connection.
+   * Options of `node:tls`; `servername` is by default the host, unless the host is an IP address. A function is called
+   * for each connection.
    * @default plain text
    */
   readonly tls?: ValueOrGetter<ConnectionOptions>;

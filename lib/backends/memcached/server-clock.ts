@@ -50,6 +50,7 @@ export class ServerClock {
     this.readAt = sentAt;
   }
 
+  /** Makes the reading count as too old, so that the clock is read again before the next request. */
   invalidate(): void {
     this.readAt = -Infinity;
   }

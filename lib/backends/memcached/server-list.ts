@@ -8,7 +8,8 @@ export interface ServerListOptions {
 }
 
 /**
- * Compares the list with the one on the server, and stores it there if an eviction or an operator deleted it.
+ * Compares the list of servers with the one that the server keeps. Stores the list on a server that has none: on a new
+ * server, or after an eviction or a deletion.
  * @throws LockConfigurationError when other processes look for the same locks on other servers; MemcachedError
  */
 export async function assertSameServerList(

@@ -11,7 +11,7 @@ import type { ResolvedMemcachedOptions } from './options.js';
 export class MemcachedServers {
   readonly health = new ReportedHealth();
   readonly #nodes: readonly MemcachedNode[];
-  #firstConnections: Promise<unknown> | undefined;
+  #firstConnectionsPromise: Promise<unknown> | undefined;
 
   constructor(options: ResolvedMemcachedOptions) {
     const names = options.servers.map(({ name }) => name).toSorted();
@@ -57,8 +57,8 @@ export class MemcachedServers {
   async assertSameServerList(): Promise<void> {
     const nodeCount = this.#nodes.length;
     if (nodeCount === 1) return;
-    this.#firstConnections ??= Promise.all(this.#nodes.map((node) => node.tryToConnect()));
-    await this.#firstConnections;
+    this.#firstConnectionsPromise ??= Promise.all(this.#nodes.map((node) => node.tryToConnect()));
+    await this.#firstConnectionsPromise;
     for (const { serverListFailure } of this.#nodes) if (serverListFailure) throw serverListFailure;
     const agreeingCount = this.#nodes.filter(({ hasSameServerList }) => hasSameServerList).length;
     if (agreeingCount * 2 > nodeCount) return;

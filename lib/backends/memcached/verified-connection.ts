@@ -25,7 +25,7 @@ export class VerifiedConnection {
    */
   readonly leaseItems = new Map<string, StoredItem>();
   onClockRead: () => void = () => undefined;
-  #clockReading: Promise<void> | undefined;
+  #clockReadPromise: Promise<void> | undefined;
 
   constructor(
     readonly transport: MemcachedConnection,
@@ -55,8 +55,8 @@ export class VerifiedConnection {
    */
   async refreshClock(): Promise<void> {
     if (this.localClock.now() - this.clock.readAt < MAX_READING_AGE_MS) return;
-    this.#clockReading ??= this.#readClock().finally(() => (this.#clockReading = undefined));
-    await this.#clockReading;
+    this.#clockReadPromise ??= this.#readClock().finally(() => (this.#clockReadPromise = undefined));
+    await this.#clockReadPromise;
   }
 
   async #readClock(): Promise<void> {

@@ -78,7 +78,7 @@ export class MemoryLeaseStore implements LeaseStore {
     return { acquired: true, fencingToken: transferred.fencingToken };
   }
 
-  /** Wakes the waiters even if the lease has just expired. */
+  /** Releases the key. Wakes the waiters even if the lease has just expired. */
   async release(key: string, owner: string): Promise<boolean> {
     const wasHeld = isHolder(this.#liveLine(key), owner);
     this.#removeOwner(key, owner);

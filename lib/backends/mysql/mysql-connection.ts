@@ -1,13 +1,13 @@
 import type { Connection, ConnectionOptions } from 'mysql2';
 import { importClient } from '../../core/index.js';
 import type { Addresses } from '../sql/connections/addresses.js';
-import { DatabaseError, createSwitchOverError } from '../sql/connections/database-error.js';
+import { DatabaseError, createReadOnlyServerError } from '../sql/connections/database-error.js';
 import { isTrue, type Query, readRows } from '../sql/connections/query.js';
 import { type Sockets, CONNECTION_STREAM_SETTING } from '../sql/connections/sockets.js';
 import type { StatementRunner, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
 import { StatementTransaction } from '../sql/connections/statement-transaction.js';
 import { createDriverOptions } from '../sql/mysql/driver.js';
-import { READ_ONLY_CONDITION } from '../sql/mysql/read-only.js';
+import { IS_READ_ONLY_SQL } from '../sql/mysql/read-only.js';
 
 type CreateConnection = (options: ConnectionOptions) => Connection;
 
@@ -90,10 +90,10 @@ export class MysqlConnection implements TransactionConnection {
       connection.connect((error) => (error ? reject(error) : resolve()));
     });
     if (!hasSeveralAddresses) return connection;
-    const [row] = await runQuery(connection, `select ${READ_ONLY_CONDITION} as is_read_only`, []);
+    const [row] = await runQuery(connection, `select ${IS_READ_ONLY_SQL} as is_read_only`, []);
     if (!isTrue(row?.['is_read_only'])) return connection;
     await endConnection(connection);
-    throw createSwitchOverError();
+    throw createReadOnlyServerError();
   }
 }
 

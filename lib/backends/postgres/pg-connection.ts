@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { Client, ClientConfig } from 'pg';
 import { importClient } from '../../core/index.js';
 import type { Addresses } from '../sql/connections/addresses.js';
-import { DatabaseError, createSwitchOverError } from '../sql/connections/database-error.js';
+import { DatabaseError, createReadOnlyServerError } from '../sql/connections/database-error.js';
 import { isTrue, type Query, readRows } from '../sql/connections/query.js';
 import { type Sockets, CONNECTION_STREAM_SETTING, getStreamFactory } from '../sql/connections/sockets.js';
 import type { StatementRunner, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
@@ -92,7 +92,7 @@ export class PgConnection implements TransactionConnection {
     const [row] = await runQuery(client, `select current_setting('transaction_read_only') = 'on' as is_read_only`, []);
     if (!isTrue(row?.['is_read_only'])) return client;
     await client.end();
-    throw createSwitchOverError();
+    throw createReadOnlyServerError();
   }
 }
 

@@ -69,7 +69,7 @@ export function createLoginSource(
   };
 }
 
-/** Returns only these two fields: a vault may give more, and the client would take them as options. */
+/** Returns only the two fields of a login: a vault may give more, and the client would take these as options. */
 function pickLogin({ username, password }: RedisCredentials): Login {
   return { username, password };
 }

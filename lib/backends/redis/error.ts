@@ -47,6 +47,7 @@ function isNodeRedisErrorReply(error: ErrorFields): boolean {
 
 /** Errors of a healthy server that refers to another server, or demands another form of the command. */
 const OTHER_SERVER_PATTERN = /\b(?:READONLY|MOVED|ASK|TRYAGAIN|MASTERDOWN|CROSSSLOT) /u;
+/** Errors that concern only the key, or the user's right to it: another attempt would get the same error. */
 const KEY_ERROR_PATTERN = /\bWRONGTYPE |\bNOPERM .*\bkeys?\b|can't access at least one of the keys/u;
 
 function failureKindOfReply(reply: Error): FailureKind {

@@ -45,15 +45,16 @@ export {
 
 /**
  * Locks on one Redis server, on a master under Sentinel, or on a Cluster. Valkey and other servers with the protocol of
- * Redis work as well. With a Cluster older than 7.0 waiters poll. Connects at the start, or with the first request.
+ * Redis work as well. On a Cluster older than 7.0, which has no sharded channels, waiters poll. Connects at `start()`,
+ * or with the first request.
  *
  * At most 500 commands are under way at a time. Other commands wait in this process; renewals and releases are sent
  * first. The command of an acquisition that its caller has abandoned is never sent.
  *
  * A user of the server needs only
  * `~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +pubsub|numsub +subscribe +unsubscribe +exists +lindex +lpos +lrem +rpush +hget +hset +hdel +info`,
- * with `&__redis__:invalidate +client|id +client|tracking +client|caching` for `tracking`, and `+client|getredir` on a
- * `client`;
+ * with `&__redis__:invalidate +client|id +client|tracking +client|caching` for `tracking`, and with
+ * `+client|getredir` if a `client` is given;
  * `getset` needs `~lock:* +get +setnx +getset +del +time +info`. `+info` is optional, and so are `+select` with database 0 and
  * `+client|id +client|list +client|kill`, by which a replaced connection is ended; `keys()` needs `+scan`.
  * @throws LockConfigurationError
@@ -66,14 +67,15 @@ export function redis(options: RedisOptions): BackendFactory {
 function createBackend(options: ResolvedRedisOptions): LockBackend {
   const { mode, patienceMs } = options;
   const { servers, createSubscriptions } = createServers(options);
-  const storeByMode: Record<typeof mode, () => LeaseStore> = {
+  const storeFactoryByMode: Record<typeof mode, () => LeaseStore> = {
     queue: () => new QueueLeaseStore(servers, options, createSubscriptions({ wakesWaiters: true })),
     plain: () => new PlainLeaseStore(servers, options, createSubscriptions({ wakesWaiters: false })),
     getset: () => new GetsetLeaseStore(servers, options),
   };
-  return new LockBackend(storeByMode[mode](), { patienceMs });
+  return new LockBackend(storeFactoryByMode[mode](), { patienceMs });
 }
 
+/** Returns the servers, and a function that creates the subscriptions to their messages. */
 function createServers(options: ResolvedRedisOptions) {
   const { clientPackage } = options;
   if (options.url !== undefined) return createConnection(createUrlSource(options.url, options, clientPackage), options);
@@ -88,6 +90,7 @@ function createServers(options: ResolvedRedisOptions) {
 }
 
 interface SubscriptionSettings {
+  /** Whether the subscription has a channel on which waiters are woken. Without one it only reports changed keys. */
   readonly wakesWaiters: boolean;
 }
 

@@ -20,7 +20,7 @@ export class LateGrantOwners {
     if (this.#keyByOwner.has(owner)) this.#keyByOwner.set(owner, key);
   }
 
-  /** Returns the key that the owner has released: a grant that shows up now must be released again. */
+  /** Returns the key that the owner has released. A grant that arrives after this release must be released as well. */
   releasedKeyOf(owner: string): string | undefined {
     return this.#keyByOwner.get(owner);
   }

@@ -34,7 +34,10 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
   protected readonly prefix: string;
   protected readonly tracksKeys: boolean;
 
-  /** `WAIT`, which blocks the connection until replicas have the writes: https://redis.io/docs/latest/commands/wait/ */
+  /**
+   * `WAIT`, which blocks the connection until replicas have the writes: https://redis.io/docs/latest/commands/wait/.
+   * `undefined` if `minReplicas` is 0.
+   */
   protected readonly confirmation: RedisCommand | undefined;
 
   constructor(
@@ -52,6 +55,7 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
     return this.servers.health;
   }
 
+  /** Redis commands that the scripts call. When a start fails, the error names those that the server lacks. */
   protected abstract readonly scriptCommands: readonly string[];
 
   /** Locks an unused key, which loads the scripts and shows whether the server lacks a command. */
@@ -71,7 +75,7 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
     if (!(error instanceof NotSentError)) this.lateGrantOwners.add(owner);
   }
 
-  /** Releases again the key that `owner` has released, because the server may have granted it to the owner since. */
+  /** Releases the key once more if `owner` has released it: the server may have granted the key to the owner since. */
   protected releaseLateGrant(owner: string): void {
     const key = this.lateGrantOwners.releasedKeyOf(owner);
     if (key !== undefined) this.release(key, owner).catch(() => undefined);

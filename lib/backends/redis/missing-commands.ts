@@ -4,8 +4,8 @@ import { toLoggableError } from './error.js';
 import { asList, createUnusedName, leaseKeyOf } from './scripts/redis-values.js';
 
 /**
- * Returns the commands that the server does not have. KEYS is an unused key, because some proxies refuse scripts
- * without keys.
+ * Script that returns those of its arguments that name a command the server does not have. KEYS[1] is an unused key,
+ * because some proxies refuse scripts without keys.
  */
 const FIND_UNKNOWN_COMMANDS_SCRIPT = `
 local unknown = {}

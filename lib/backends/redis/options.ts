@@ -41,7 +41,8 @@ interface CommonOptions {
   readonly prefix?: string;
   /**
    * Time after which the commands under way fail if the server has sent no byte. A command fails, too, when it has
-   * waited for a connection for this time. A value below a third of the TTL is best. @default 1_000
+   * waited for a connection for this time. A value below a third of the TTL, the interval of renewals, is best.
+   * @default 1_000
    */
   readonly requestTimeoutMs?: number;
   /**
@@ -51,8 +52,9 @@ interface CommonOptions {
   readonly patienceMs?: number;
   /**
    * Number of replicas that must have a grant or a renewal before it counts (`WAIT`). Without them the request is
-   * retried, and a grant that never counts is released. Failovers then lose fewer locks, but may still promote
-   * another replica. Each grant waits for the replicas, for a quarter of `requestTimeoutMs` at most. @default 0
+   * retried, and a grant that never counts is released. Failovers then lose fewer locks, but may still promote a
+   * replica without the grant. Each grant waits for the replicas, for a quarter of `requestTimeoutMs` at most.
+   * @default 0
    */
   readonly minReplicas?: number;
   /**
@@ -69,7 +71,7 @@ interface PackageOptions {
   readonly clientPackage?: RedisClientPackage;
 }
 
-/** Options for the servers whose addresses Sentinels or nodes of a cluster tell. */
+/** Options for servers that the backend finds through Sentinels or through nodes of a cluster. */
 export interface RedisAccessOptions extends RedisLoginOptions {
   /** Maps the `host:port` by which servers know each other to the address at which this process reaches them. */
   readonly natMap?: Readonly<Record<string, { readonly host: string; readonly port: number }>>;

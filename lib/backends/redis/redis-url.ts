@@ -8,6 +8,7 @@ export interface RedisLocation extends Login {
   readonly host: string;
   readonly port: number;
   readonly db: number;
+  /** IP version, 4 or 6; 0 for both. */
   readonly family: number;
   readonly isTls: boolean;
 }

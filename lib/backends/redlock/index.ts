@@ -8,7 +8,7 @@ export { type RedisClient } from '../redis/connection/redis-client.js';
 export { type RedlockOptions } from './options.js';
 
 /**
- * Locks on a majority of several independent Redis masters. Connects with the first request.
+ * Locks on a majority of several independent Redis masters. Connects at `start()`, or with the first request.
  *
  * A user of each server needs only `~redlock:* +eval +evalsha +get +set +del +pttl +pexpire +time +info`.
  * `+info` is optional unless `restartQuarantineMs` is used, and so is `+select` with database 0.
@@ -18,9 +18,9 @@ export function redlock(options: RedlockOptions): BackendFactory {
   const { nodes, settings } = resolveRedlockOptions(options);
   return () => {
     const identities = new ServerIdentities(settings.prefix);
-    const masters = nodes
+    const redlockNodes = nodes
       .map(({ name, source }) => new RedlockNode(name, source, settings, identities))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    return new LockBackend(new RedlockLeaseStore(masters, settings));
+    return new LockBackend(new RedlockLeaseStore(redlockNodes, settings));
   };
 }

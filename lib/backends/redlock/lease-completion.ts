@@ -7,13 +7,13 @@ import { findSoonestToken, type TokenClock } from './token-clock.js';
 const MAX_PROPOSALS = 2;
 
 /**
- * Adds a holder's lease on the nodes that do not have it: nodes that missed the vote, refused its token, or have lost
- * their data. Without a completion one more failure would end the lock.
+ * Adds a holder's lease on the nodes that do not have it: nodes that missed the vote, refused the token, or have lost
+ * their data. Without a completion, a failure of one more node could end the lock.
  *
  * A completion begins when a quorum has renewed: until then another owner may be the holder. The proposed token must be
- * greater than all tokens that the node granted or may have forgotten. The proposal only becomes the node's last
- * granted token, the fence. The lease gets the token of the acquisition. The grant counts neither for an acquisition
- * nor for the present renewal.
+ * greater than all tokens that the node granted or may have forgotten. The node keeps the proposal only as its
+ * fence, the last granted token. The lease gets the token of the acquisition. The grant counts neither for an
+ * acquisition nor for the present renewal.
  */
 export class LeaseCompletion {
   #isStopped = false;
@@ -64,6 +64,7 @@ export class LeaseCompletion {
   }
 }
 
+/** Completions under way, by owner. A release of the owner stops them. */
 export class LeaseCompletions {
   readonly #completionsByOwner = new Map<string, Set<LeaseCompletion>>();
 

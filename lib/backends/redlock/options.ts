@@ -17,7 +17,7 @@ interface CommonOptions {
   readonly prefix?: string;
   /**
    * Time after which a node that has not answered counts as failed. Only a decision that needs this answer waits for
-   * it. A value below a third of the TTL is best. @default 1_000
+   * it. A value below a third of the TTL, the interval of renewals, is best. @default 1_000
    */
   readonly requestTimeoutMs?: number;
   /**

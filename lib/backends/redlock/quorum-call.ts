@@ -34,10 +34,12 @@ export class QuorumCall<Answer> {
     return !this.answers.has(node) && !this.failures.has(node) && !this.#nodesNotAwaited.has(node);
   }
 
+  /** Whether a quorum has answered, whatever the answers are. */
   get hasQuorum(): boolean {
     return this.answers.size >= this.quorum;
   }
 
+  /** Whether a quorum has answered, or so many nodes have failed that no quorum can. */
   get hasQuorumOrFailed(): boolean {
     return this.hasQuorum || this.failures.size > this.maxFailures;
   }

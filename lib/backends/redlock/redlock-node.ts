@@ -39,7 +39,7 @@ interface AttemptRelease {
   readonly attempt: number;
 }
 
-/** Number of releases under way from which callers wait for the node. */
+/** Number of releases under way above which a further release waits for the node. */
 const MAX_RELEASES_UNDER_WAY = 1_000;
 /** Maximum number of failed releases kept until the node is up again. Leases of dropped releases end with their TTL. */
 const MAX_FAILED_RELEASES = 1_000;
@@ -75,7 +75,7 @@ export class RedlockNode {
     return this.health.current.status === 'down';
   }
 
-  /** Whether so many releases are under way that the next caller has to wait for this node. */
+  /** Whether so many releases are under way that a further release has to wait for this node. */
   get hasTooManyReleases(): boolean {
     return this.#releaseUnderWayCount > MAX_RELEASES_UNDER_WAY;
   }
@@ -204,13 +204,13 @@ export class RedlockNode {
   async #sendVote(owner: string, call: ScriptCall): Promise<unknown> {
     const openVotes = this.#openVotesByOwner.get(owner) ?? new Set();
     const closeVote = (): void => {
-      openVotes.delete(answer);
+      openVotes.delete(votePromise);
       if (openVotes.size === 0 && this.#openVotesByOwner.get(owner) === openVotes) this.#openVotesByOwner.delete(owner);
     };
-    const answer = this.#sendToUniqueServer(call, closeVote);
-    this.#openVotesByOwner.set(owner, openVotes.add(answer));
+    const votePromise = this.#sendToUniqueServer(call, closeVote);
+    this.#openVotesByOwner.set(owner, openVotes.add(votePromise));
     try {
-      return await answer;
+      return await votePromise;
     } finally {
       closeVote();
     }
@@ -218,8 +218,8 @@ export class RedlockNode {
 
   /** Rejects when another node is the same server, whose answer would count twice. */
   async #sendToUniqueServer(command: RedisCommand | ScriptCall, onReply?: () => void): Promise<unknown> {
-    const identification = this.identities.assertUnique(this);
-    const [reply] = await Promise.all([this.sendCommand(command, onReply), identification]);
+    const identificationPromise = this.identities.assertUnique(this);
+    const [reply] = await Promise.all([this.sendCommand(command, onReply), identificationPromise]);
     return reply;
   }
 

@@ -28,9 +28,9 @@ export class ServerIdentities {
    * @throws LockConfigurationError when another node is the same server
    */
   assertUnique(node: IdentifiableNode): Promise<void> {
-    const identification = this.#identificationPromiseByNode.get(node.name) ?? this.#identify(node);
-    this.#identificationPromiseByNode.set(node.name, identification);
-    return identification;
+    const identificationPromise = this.#identificationPromiseByNode.get(node.name) ?? this.#identify(node);
+    this.#identificationPromiseByNode.set(node.name, identificationPromise);
+    return identificationPromise;
   }
 
   /** Must be called when the connection is lost: the name may lead to another server afterwards. */

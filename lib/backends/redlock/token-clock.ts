@@ -16,7 +16,7 @@ export class TokenClock {
   }
 }
 
-/** Tokens that a node grants now: greater than `floor`, at most `ceiling`. Both rise with the node's clock. */
+/** Range of the tokens that a node grants now: above `floor`, up to `ceiling`. Both rise with the node's clock. */
 export interface TokenWindow {
   readonly floor: number;
   readonly ceiling: number;

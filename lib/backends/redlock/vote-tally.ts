@@ -19,7 +19,7 @@ export class VoteTally {
   readonly #grantedCount: number;
   readonly #refusedVotes: readonly (readonly [RedlockNode, RefusedVote])[];
   readonly #heldVotes: readonly HeldVote[];
-  readonly #failedCount: number;
+  readonly #unavailableCount: number;
   readonly #isGrantedByFirstAnsweringNode: boolean;
 
   constructor(
@@ -32,7 +32,7 @@ export class VoteTally {
     this.#grantedCount = call.countAnswers(({ kind }) => kind === 'granted');
     this.#refusedVotes = votes.filter((vote): vote is [RedlockNode, RefusedVote] => vote[1].kind === 'refused');
     this.#heldVotes = votes.map(([, vote]) => vote).filter((vote) => vote.kind === 'held');
-    this.#failedCount = call.unavailableCount;
+    this.#unavailableCount = call.unavailableCount;
     const firstNode = call.nodes.find((node) => call.answers.has(node));
     this.#isGrantedByFirstAnsweringNode = firstNode !== undefined && call.answers.get(firstNode)?.kind === 'granted';
   }
@@ -53,9 +53,9 @@ export class VoteTally {
   }
 
   /**
-   * After refused tokens, returns the soonest token that a quorum would grant. After a split vote, the owner that has
-   * the vote of the first answering node, in the order of the nodes, tries again. Returns `undefined` otherwise: the
-   * attempt ends.
+   * Returns the proposal of the next round: after refused tokens, the soonest token that a quorum would grant. After a
+   * split vote, only the owner with the vote of the first node that has answered, in the order of the nodes, tries
+   * again. Returns `undefined` when the attempt ends.
    */
   nextProposal(nowUs: number): Proposal | undefined {
     const betterProposal = this.#findBetterProposal(nowUs);
@@ -63,8 +63,9 @@ export class VoteTally {
     return { token: Math.max(nowUs, this.token), delayMs: randomInt(Math.ceil(this.durationMs) + 1) };
   }
 
+  /** Whether too many nodes are unavailable for a quorum. */
   get hasFailed(): boolean {
-    return this.#failedCount > this.call.maxFailures;
+    return this.#unavailableCount > this.call.maxFailures;
   }
 
   /** Whether a quorum of nodes has no lease of another owner. A vote is then lost only for its token. */

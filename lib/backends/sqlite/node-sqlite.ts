@@ -20,7 +20,7 @@ const CODE_NAMES: Readonly<Record<number, string>> = {
   20: 'SQLITE_MISMATCH',
 };
 
-/** Gives errors of `node:sqlite` the codes that other drivers have. */
+/** Database of `node:sqlite` whose errors get the codes that other drivers have. */
 export class NodeSqliteDatabase implements SqliteDatabase {
   private constructor(private readonly database: NodeDatabase) {}
 

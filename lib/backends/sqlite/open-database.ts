@@ -23,6 +23,7 @@ export async function openDatabase(file: string, driver: SqliteDriver | undefine
 }
 
 async function findBetterSqlite3(): Promise<SqliteDriver | undefined> {
+  // Declared as any text, so that the compiler does not look for the package, which may not be installed.
   const name: string = 'better-sqlite3';
   try {
     const { default: driver }: { readonly default: SqliteDriver } = await import(name);

@@ -32,7 +32,7 @@ export function createDataSourceDatabase(options: DataSourceOptions, source?: Da
   };
 }
 
-/** A `maxQueryExecutionTime` of 0 logs no statement as a slow one. */
+/** Options of data sources for the locks alone. A `maxQueryExecutionTime` of 0 logs no statement as a slow one. */
 const LOCK_CONNECTION_OPTIONS = {
   entities: [],
   subscribers: [],
@@ -41,6 +41,7 @@ const LOCK_CONNECTION_OPTIONS = {
   logger: SILENT_LOGGER,
 };
 
+/** A connection for the library's own statements, without entities, subscribers and logs of the application. */
 class LockConnection implements DriverConnection {
   readonly #dataSource: DataSource;
   #runner: QueryRunner | undefined;
@@ -117,6 +118,7 @@ class RunnerTransaction implements DriverTransaction {
     readonly client: unknown,
     runStatement: StatementRunner,
   ) {
+    // Repositories and the manager send their statements by `query` of the runner.
     const runnerQuery = runner.query.bind(runner);
     const query = (...args: Parameters<typeof runnerQuery>): Promise<unknown> =>
       runStatement(() => runnerQuery(...args));

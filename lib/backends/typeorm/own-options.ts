@@ -19,6 +19,7 @@ export function createSingleConnectionOptions(options: DataSourceOptions, socket
 
 const STREAM_SETTING = { name: 'extra.stream of the data source', option: 'dataSource' } as const;
 
+/** Options by which the pool of `pg` never closes its connection by itself. */
 const KEEP_OPEN_OPTIONS = { maxUses: Infinity, maxLifetimeSeconds: 0, idleTimeoutMillis: 0 };
 
 function createPostgresOptions(

@@ -1,7 +1,10 @@
 import { type EntityManager, QueryFailedError } from 'typeorm';
 import { asSqliteDatabase, type SqliteDatabase } from '../sql/sqlite/driver.js';
 
-/** @throws QueryFailedError when another process has the write lock */
+/**
+ * Takes the write lock of the file, by a `delete` of no rows.
+ * @throws QueryFailedError when another process has the write lock
+ */
 export async function takeWriteLock(manager: EntityManager, table: string): Promise<void> {
   execOrThrowQueryFailed(asSqliteDatabase(await manager.queryRunner?.connect()), `delete from ${table} where 0`);
 }

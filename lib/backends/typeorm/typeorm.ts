@@ -12,9 +12,9 @@ interface TypeOrmSource {
 export type TypeOrmOptions = TypeOrmSource & StrategyOptions;
 
 /**
- * Locks in the application's own database. `lease`: a row with an expiry, on PostgreSQL, MySQL, MariaDB and SQLite;
- * renewed while held. `row`: `SELECT … FOR UPDATE` in a transaction that the holder writes through. `session`: advisory
- * locks of a connection. The last two on PostgreSQL, MySQL and MariaDB.
+ * Locks in the application's own database. `lease`: a row with an expiry, which is renewed while the lock is held.
+ * `row`: `SELECT … FOR UPDATE` in a transaction that the holder writes through. `session`: advisory locks of a
+ * connection. SQLite has the strategy `lease` only.
  * @throws LockConfigurationError
  */
 export function typeorm(options: TypeOrmOptions): BackendFactory {

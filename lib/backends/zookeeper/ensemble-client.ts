@@ -13,11 +13,11 @@ type EnsembleClientOptions = Pick<
   'servers' | 'sessionTtlMs' | 'requestTimeoutMs' | 'patienceMs' | 'auth'
 >;
 
-/** Low, because a server that is starting may ignore one connection and answer on the next connection at once. */
+/** First time-out of a handshake: low, because a starting server may ignore one connection and accept the next. */
 const MIN_HANDSHAKE_TIMEOUT_MS = 500;
 const MIN_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
-/** A connection that lasted this long resets the count of failures, so that the next server is tried at once. */
+/** Minimum duration of a connection that resets the count of failures, so that the next server is tried at once. */
 const STABLE_CONNECTION_MS = 1_000;
 const MAX_CLOSE_MS = 1_000;
 

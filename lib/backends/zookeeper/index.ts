@@ -12,8 +12,9 @@ export { type ZooKeeperAcl, type ZooKeeperMode, type ZooKeeperOptions } from './
 const POLL_MS = 3_300;
 
 /**
- * Locks on ZooKeeper 3.5.3 or newer, one server or an ensemble. Connects with the first request. One session holds all
- * keys of this backend: its time-out is their TTL, whatever `ttlMs` a call requests. Use one lock service for each TTL.
+ * Locks on ZooKeeper 3.5.3 or newer, one server or an ensemble. Connects at `start()` or with the first
+ * request. One session holds all keys of this backend: its time-out is their TTL, whatever `ttlMs` a call requests. Use
+ * one lock service for each TTL.
  * @throws LockConfigurationError
  */
 export function zookeeper(options: ZooKeeperOptions): BackendFactory {

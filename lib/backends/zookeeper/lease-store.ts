@@ -15,7 +15,7 @@ import {
   type StoreTraits,
 } from '../../core/index.js';
 import { HeldZnode } from './held-znode.js';
-import { decodeKey } from './znode-name.js';
+import { decodeNamePart } from './znode-name.js';
 import { listChildren, type OwnZnode } from './znodes.js';
 import type { QueueEntry, Wake } from './queue-entry.js';
 import { SequentialEntry } from './sequential-entry.js';
@@ -27,8 +27,8 @@ import type { ZooKeeperSession } from './session.js';
 
 const KEYS_PER_PAGE = 100;
 
-/** Limited because one response lists all claims to a key. */
-const MAX_PERMITS = 1_000;
+/** Maximum number of permits of a key. It is limited because one response lists all claims to a key. */
+const MAX_PERMITS_PER_KEY = 1_000;
 
 const ENTRY_CLASSES = { sequential: SequentialEntry, simple: EphemeralEntry };
 
@@ -46,11 +46,11 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   readonly traits: StoreTraits;
   readonly #ensemble: EnsembleClient;
   readonly #entries = new SessionEntries<ZooKeeperSession, QueueEntry>();
-  readonly #wakeUpsOnReconnect = new Set<() => void>();
+  readonly #wakeCallbacksOnReconnect = new Set<() => void>();
 
   constructor(private readonly options: ResolvedOptions) {
     this.guarantee = options.servers.length > 1 ? 'consensus' : 'durable';
-    this.traits = { endsWith: 'session', ...(options.mode === 'sequential' && { maxPermits: MAX_PERMITS }) };
+    this.traits = { endsWith: 'session', ...(options.mode === 'sequential' && { maxPermits: MAX_PERMITS_PER_KEY }) };
     this.#ensemble = new EnsembleClient(options);
     this.health.onChange(({ status }) => status === 'up' && this.#wakeOnReconnect());
   }
@@ -97,7 +97,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   watch(_key: string, owner: string, wake: () => void): () => void {
     const unwatch = this.#entries.watch(owner, wake);
     return () => {
-      this.#wakeUpsOnReconnect.delete(wake);
+      this.#wakeCallbacksOnReconnect.delete(wake);
       unwatch();
     };
   }
@@ -120,7 +120,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   async *keys(prefix: string): AsyncGenerator<readonly string[]> {
     const { basePath, connection, EntryClass } = await this.#syncAndGetContext();
     const names = await listChildren(connection, basePath);
-    const keys = names.flatMap((name) => decodeKey(name) ?? []).filter((key) => key.startsWith(prefix));
+    const keys = names.flatMap((name) => decodeNamePart(name) ?? []).filter((key) => key.startsWith(prefix));
     for (let from = 0; from < keys.length; from += KEYS_PER_PAGE) {
       const keysOfPage = keys.slice(from, from + KEYS_PER_PAGE);
       // The server keeps the parent znode of a free key for a while.
@@ -173,14 +173,14 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   #getSessionOrFailEarly(wake: Wake): Promise<ZooKeeperSession> {
     const { failure } = this.#ensemble;
     if (!wake || !failure) return this.#ensemble.getConnectedSession();
-    this.#wakeUpsOnReconnect.add(wake);
+    this.#wakeCallbacksOnReconnect.add(wake);
     return Promise.reject(failure);
   }
 
   #wakeOnReconnect(): void {
-    const wakeUps = [...this.#wakeUpsOnReconnect];
-    this.#wakeUpsOnReconnect.clear();
-    for (const wake of wakeUps) wake();
+    const wakeCallbacks = [...this.#wakeCallbacksOnReconnect];
+    this.#wakeCallbacksOnReconnect.clear();
+    for (const wake of wakeCallbacks) wake();
   }
 
   #createEntry({ key, owner, metadata }: LeaseRequest, session: ZooKeeperSession): QueueEntry {

@@ -43,7 +43,8 @@ export interface ZooKeeperOptions {
   /** Path above all keys, created if missing. @default '/locks' */
   readonly prefix?: string;
   /**
-   * Milliseconds that a server may be silent before the next one is used: at most a quarter of the session.
+   * Milliseconds that a server may be silent before the next one is used. A quarter of the session's time-out is the
+   * limit, even if this option is greater.
    * @default 3_000
    */
   readonly requestTimeoutMs?: number;

@@ -26,10 +26,10 @@ export type Wake = (() => void) | undefined;
 
 export abstract class QueueEntry {
   protected znode: OwnZnode | undefined;
-  /** Whether an unknown znode may exist, because the answer to its creation was lost. */
+  /** Whether the server may have a znode that is not in `znode`, because the answer to its creation was lost. */
   protected isCreationInDoubt = false;
   protected readonly watch = new ZnodeWatch();
-  /** Set when the key is granted. In mode `sequential`, `znode` is set earlier, as soon as the owner waits. */
+  /** Znode of an owner that was granted the key. In mode `sequential`, `znode` is set as soon as the owner waits. */
   heldZnode: HeldZnode | undefined;
   pendingRelease: Promise<boolean> | undefined;
 
@@ -87,7 +87,7 @@ export abstract class QueueEntry {
     return predecessorState && { znode: null, holder: holderState ? readHolder(holderState) : undefined };
   }
 
-  protected mixedModesError(mode: ZooKeeperMode): LockConfigurationError {
+  protected createMixedModesError(mode: ZooKeeperMode): LockConfigurationError {
     const { key } = this.settings;
     return new LockConfigurationError(`${quote(key)} is in use by mode ${mode}; all must use the same`, 'mode', key);
   }

@@ -12,10 +12,10 @@ import {
 } from '../../core/index.js';
 import {
   parseClaimOfName,
-  contenderPrefix,
+  createNamePrefix,
   encodeData,
   readHolder,
-  encodeKey,
+  encodeNamePart,
   parseOwnerOfName,
 } from './znode-name.js';
 import {
@@ -45,23 +45,23 @@ export class SequentialEntry extends QueueEntry {
     key: string,
     owner: string,
   ): Promise<boolean> {
-    return (await findHolderZnodeName(connection, `${basePath}/${encodeKey(key)}`, owner)) !== undefined;
+    return (await findHolderZnodeName(connection, `${basePath}/${encodeNamePart(key)}`, owner)) !== undefined;
   }
 
   static async isHeld(connection: ZooKeeperConnection, basePath: string, key: string): Promise<boolean> {
-    return sortBySequence(await listChildren(connection, `${basePath}/${encodeKey(key)}`)).length > 0;
+    return sortBySequence(await listChildren(connection, `${basePath}/${encodeNamePart(key)}`)).length > 0;
   }
 
   static async readLeaseState(connection: ZooKeeperConnection, basePath: string, key: string): Promise<LeaseState> {
-    const parent = `${basePath}/${encodeKey(key)}`;
+    const parent = `${basePath}/${encodeNamePart(key)}`;
     const contenders = await sortContenders(connection, parent, await listChildren(connection, parent));
-    const isHolderAtIndex = isHolderByIndex(contenders.map(parseClaimOfName));
-    const waitingContenders = contenders.filter((_, index) => !isHolderAtIndex[index]).slice(0, MAX_WAITERS);
+    const holderFlags = isHolderByIndex(contenders.map(parseClaimOfName));
+    const waitingContenders = contenders.filter((_, index) => !holderFlags[index]).slice(0, MAX_WAITERS);
     const [holderReadings, waiterReadings] = await Promise.all([
       describeContenders(
         connection,
         parent,
-        contenders.filter((_, index) => isHolderAtIndex[index]),
+        contenders.filter((_, index) => holderFlags[index]),
       ),
       describeContenders(connection, parent, waitingContenders),
     ]);
@@ -76,18 +76,18 @@ export class SequentialEntry extends QueueEntry {
 
   /** Cannot delete the znode of a later holder, because no name is used twice. */
   static async evict(connection: ZooKeeperConnection, basePath: string, key: string, owner: string): Promise<boolean> {
-    const parent = `${basePath}/${encodeKey(key)}`;
+    const parent = `${basePath}/${encodeNamePart(key)}`;
     const znode = await findHolderZnodeName(connection, parent, owner);
     return znode !== undefined && deleteZnode(connection, `${parent}/${znode}`);
   }
 
-  readonly #parentPath = `${this.settings.basePath}/${encodeKey(this.settings.key)}`;
-  readonly #namePrefix = contenderPrefix(this.settings.metadata, this.settings.owner);
+  readonly #parentPath = `${this.settings.basePath}/${encodeNamePart(this.settings.key)}`;
+  readonly #namePrefix = createNamePrefix(this.settings.metadata, this.settings.owner);
   readonly #claim = parseClaim(this.settings.owner);
   readonly #isPermitClaim = this.#claim.limit <= MAX_PERMITS;
   /**
-   * Whether the grant needs no announcement any more. Always true if the claim is not to permits, because no waiter
-   * awaits the grant of that claim.
+   * Whether waiters need no announcement of the grant any more. Always true if the claim is not to permits, because no
+   * waiter awaits the grant of such a claim.
    */
   #hasNotified = !this.#isPermitClaim;
 
@@ -173,7 +173,7 @@ export class SequentialEntry extends QueueEntry {
     try {
       await creation;
     } catch (error) {
-      if (isRefusal(error, NO_CHILDREN_FOR_EPHEMERALS)) throw this.mixedModesError('simple');
+      if (isRefusal(error, NO_CHILDREN_FOR_EPHEMERALS)) throw this.createMixedModesError('simple');
       if (!isRefusal(error, NO_NODE)) throw error;
       // The server has deleted the empty parent, or this key is new.
       await createWithParents(connection, this.#parentPath, acl, CONTAINER);
@@ -183,8 +183,8 @@ export class SequentialEntry extends QueueEntry {
   }
 
   /**
-   * If no znode is found, the server creates none later: it handles the requests of a session in order. Deletes a
-   * znode of this owner that belongs to an earlier session, because nobody uses that znode.
+   * Finds the owner's znode. If there is none, the server creates none later, because it handles the requests of a
+   * session in order. Deletes a znode of this owner from an earlier session, because nothing uses that znode.
    */
   protected async findOwnZnode(connection: ZooKeeperConnection): Promise<void> {
     const names = await listChildren(connection, this.#parentPath);
@@ -204,8 +204,8 @@ async function findHolderZnodeName(
   owner: string,
 ): Promise<string | undefined> {
   const contenders = await sortContenders(connection, parent, await listChildren(connection, parent));
-  const isHolderAtIndex = isHolderByIndex(contenders.map(parseClaimOfName));
-  return contenders.find((name, index) => isHolderAtIndex[index] && parseOwnerOfName(name) === owner);
+  const holderFlags = isHolderByIndex(contenders.map(parseClaimOfName));
+  return contenders.find((name, index) => holderFlags[index] && parseOwnerOfName(name) === owner);
 }
 
 async function describeContenders(connection: ZooKeeperConnection, parent: string, names: readonly string[]) {
@@ -217,6 +217,7 @@ async function describeContenders(connection: ZooKeeperConnection, parent: strin
   return (await Promise.all(readings)).flat();
 }
 
+/** Returns the contenders among `names`, the oldest first, also when their sequence numbers are used up. */
 async function sortContenders(
   connection: ZooKeeperConnection,
   parent: string,

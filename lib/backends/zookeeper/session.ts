@@ -67,7 +67,7 @@ export class ZooKeeperSession {
     return Math.min(sentAt, this.#leaderConfirmedAt + this.times.trustMs / 2);
   }
 
-  /** Sends one heartbeat for all calls of the same moment. @throws ConnectionLostError */
+  /** Sends one heartbeat for all calls until the next microtask. @throws ConnectionLostError */
   heartbeat(): Promise<void> {
     this.#nextHeartbeat ??= Promise.resolve().then(() => {
       this.#nextHeartbeat = undefined;
@@ -94,8 +94,8 @@ export class ZooKeeperSession {
   }
 
   /**
-   * Trusts that the leader has heard of a request `lagMs` after its answer. The send time of the request proves nothing:
-   * a delayed request may reach the follower together with the next ones.
+   * Trusts that the leader has heard of a request `lagMs` after its answer. The send time of the request proves
+   * nothing: a delayed request may reach the follower together with the next ones.
    */
   readonly #onLeaderAnswer = (sentAt: number): void => {
     const { lagMs } = this.times;

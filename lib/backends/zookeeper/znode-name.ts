@@ -8,15 +8,15 @@ import {
 } from '../../core/index.js';
 import type { ZnodeState } from './znodes.js';
 
-/** Returns a text as a part of a znode's name. Also escapes `.` and `..`, which ZooKeeper forbids as names. */
-export function encodeKey(key: string): string {
-  return /^\.{1,2}$/u.test(key) ? key.replaceAll('.', '%2E') : encodeURIComponent(key);
+/** Escapes a key, owner or label for a znode's name. Also escapes `.` and `..`, which ZooKeeper forbids as names. */
+export function encodeNamePart(text: string): string {
+  return /^\.{1,2}$/u.test(text) ? text.replaceAll('.', '%2E') : encodeURIComponent(text);
 }
 
-/** Returns `undefined` for the name of another program's znode. */
-export function decodeKey(name: string): string | undefined {
+/** Returns `undefined` for a text that cannot be decoded, such as the name of another program's znode. */
+export function decodeNamePart(namePart: string): string | undefined {
   try {
-    return decodeURIComponent(name);
+    return decodeURIComponent(namePart);
   } catch {
     return undefined;
   }
@@ -26,13 +26,13 @@ export function decodeKey(name: string): string | undefined {
  * Returns the start of a znode's name, by which the owner finds the znode after a lost answer. The server appends a
  * sequence number.
  */
-export function contenderPrefix({ pid, label, host }: HolderMetadata, owner: string): string {
-  return `${pid}@${encodeKey((label ?? host).slice(0, 60).toWellFormed())}:${encodeKey(owner)}:`;
+export function createNamePrefix({ pid, label, host }: HolderMetadata, owner: string): string {
+  return `${pid}@${encodeNamePart((label ?? host).slice(0, 60).toWellFormed())}:${encodeNamePart(owner)}:`;
 }
 
 export function parseOwnerOfName(name: string): string | undefined {
   const [, owner] = name.split(':');
-  return owner === undefined ? undefined : decodeKey(owner);
+  return owner === undefined ? undefined : decodeNamePart(owner);
 }
 
 export function parseClaimOfName(name: string): Claim {

@@ -86,6 +86,7 @@ export function deleteZnode(connection: ZooKeeperConnection, path: string): Prom
   );
 }
 
+/** Resolves to `otherwise` if the server answers that the znode does not exist. */
 async function resolveUnlessMissing<T, Otherwise>(request: Promise<T>, otherwise: Otherwise): Promise<T | Otherwise> {
   try {
     return await request;

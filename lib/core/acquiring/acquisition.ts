@@ -25,8 +25,8 @@ export interface AcquisitionDependencies {
 }
 
 /**
- * One caller's acquisition of a key. It waits for the caller's turn in this process, and then takes over the previous
- * caller's lease, or requests one from the backend.
+ * One caller's acquisition of a key. An acquisition waits for the caller's turn in this process, and then takes over the
+ * previous caller's lease, or requests one from the backend.
  */
 export class Acquisition implements AcquireRequest {
   owner = '';
@@ -35,7 +35,10 @@ export class Acquisition implements AcquireRequest {
   readonly ttlMs: number;
   readonly untrustedMs: number;
   readonly deadline: Deadline;
-  /** `false` for a caller that waits, even if it gets its turn when its time is over: only the deadline limits it. */
+  /**
+   * Whether `waitMs` is 0. `false` for a waiting caller even after its deadline, because the backend waits for the
+   * answer to a single attempt without a limit.
+   */
   readonly isSingleAttempt: boolean;
   readonly signal: AbortSignal | undefined;
   readonly metadata: HolderMetadata;
@@ -87,10 +90,10 @@ export class Acquisition implements AcquireRequest {
     const joinedHold = options.mode === 'shared' ? holds.joinShared(slot, options) : undefined;
     if (joinedHold) return Promise.resolve(this.#notifyAcquired(joinedHold, 'join'));
     const endWait = options.waitMs > 0 ? orderWatch?.beginWait(key, holds) : undefined;
-    const acquisition = runOutsideLocks(() =>
+    const holdPromise = runOutsideLocks(() =>
       turns.tryTakeTurn(slot, maxTurnsOf(options)) ? this.#requestHold(this.#createOwnerName()) : this.#waitForTurn(),
     );
-    return endWait ? acquisition.finally(endWait) : acquisition;
+    return endWait ? holdPromise.finally(endWait) : holdPromise;
   }
 
   async #waitForTurn(): Promise<Hold | KeyHeld> {
@@ -102,10 +105,10 @@ export class Acquisition implements AcquireRequest {
       const message = `${waitersHere} callers of this process already wait for ${quote(key)} (maxWaiters)`;
       return new KeyHeld(this.#knownHolder, message);
     }
-    // An observer of the event may free the key or abort the wait.
-    const turn = turns.waitForTurn(slot, options, deadline);
+    // The wait begins before the event, because an observer of the event may free the key or abort the wait.
+    const handoverPromise = turns.waitForTurn(slot, options, deadline);
     service.observers.notify('waiting', () => ({ key, waitersHere: waitersHere + 1 }));
-    const handover = await turn;
+    const handover = await handoverPromise;
     if (handover === 'timed-out') return this.#endWithoutTurn();
     return handover ? this.#takeOverFrom(handover) : this.#requestHold(this.#createOwnerName());
   }

@@ -50,8 +50,8 @@ export class Locker {
     const resolvedOptions = this.#resolveAndLimitWait(withClaimOf(ticket, options));
     resolvedOptions.signal?.throwIfAborted();
     const run = (): Promise<Hold> => runOutsideLocks(() => adoptLease(ticket, resolvedOptions, this.dependencies));
-    const adoption = { key: ticket.key, options: resolvedOptions, run };
-    const hold = await withKeepAlive(() => this.#runTraced(adoption));
+    const adoptionCall = { key: ticket.key, options: resolvedOptions, run };
+    const hold = await withKeepAlive(() => this.#runTraced(adoptionCall));
     return this.#createHandle(ticket.key.slice(this.keyPrefix.length), hold);
   }
 

@@ -16,8 +16,8 @@ export async function runTraced<Result extends Hold | KeyHeld>(
   backend: string,
 ): Promise<Result> {
   const { key, options } = acquisition;
-  const call = { key, backend, waitMs: options.waitMs };
-  const traces = tracers.map((tracer) => callListener('a lock tracer threw', () => tracer.begin(call)));
+  const tracedCall = { key, backend, waitMs: options.waitMs };
+  const traces = tracers.map((tracer) => callListener('a lock tracer threw', () => tracer.begin(tracedCall)));
   const endTraces = (endTrace: (trace: CallTrace) => void): void => {
     for (const trace of traces) if (trace) callListener('a lock tracer threw', () => endTrace(trace));
   };

@@ -1,6 +1,6 @@
 /**
- * Part of a key that one acquisition wants: `permits` out of `limit`. The claims to a key form a line in order of arrival.
- * A claim holds the key while its permits and those of all claims before it add up to at most its `limit`.
+ * Part of a key that one acquisition wants: `permits` out of `limit`. The claims to a key form a line in order of
+ * arrival. A claim holds the key while its permits and those of all claims before it add up to at most its `limit`.
  */
 export interface Claim {
   readonly permits: number;
@@ -11,7 +11,7 @@ export interface Claim {
 export type Share =
   { readonly mode: 'shared' } | { readonly mode: 'permits'; readonly permits: number; readonly limit: number };
 
-/** Limit of a claim without the option `limit`. An exclusive claim takes all these permits, a shared one takes one. */
+/** Limit of a claim without the option `limit`. An exclusive claim takes as many permits, a shared claim takes one. */
 const ALL_PERMITS = 2 ** 31 - 1;
 
 export const EXCLUSIVE: Claim = { permits: ALL_PERMITS, limit: ALL_PERMITS };

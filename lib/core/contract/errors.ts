@@ -179,7 +179,7 @@ export class StaleFenceError extends LockError {
   }
 }
 
-/** A setting or a request that can never work. It is thrown as early as possible, not at first use. */
+/** A setting or a request can never work. The error is thrown as early as possible, not at first use. */
 export class LockConfigurationError extends LockError {
   override readonly name = 'LockConfigurationError';
   readonly code = 'LOCK_CONFIGURATION';

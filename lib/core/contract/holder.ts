@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 
-/** Description that a holder gives of itself. It is for people, and proves nothing. */
+/** Description that a holder gives of itself, for people. A description proves nothing. */
 export interface HolderMetadata {
   readonly host: string;
   readonly pid: number;
@@ -10,8 +10,8 @@ export interface HolderMetadata {
 /** Present holder of a key, as far as the backend knows. */
 export interface Holder extends HolderMetadata {
   /**
-   * Time at which the holder got the key or began to wait, by the server's clock. If the server stores no time, it is
-   * by the clock of the holder's process.
+   * Time at which the holder got the key or began to wait, by the server's clock. If the server stores no time, the
+   * holder's process does, by its own clock.
    */
   readonly since?: Date;
 }
@@ -50,7 +50,10 @@ function getPresentTimeText(): string {
   return cachedTimeText;
 }
 
-/** Reads a text of `packMetadata` or `packHolder`; `undefined` for any other text. @param since time from the server */
+/**
+ * Returns the holder that a text of `packMetadata` or `packHolder` describes, or `undefined` for any other text.
+ * @param since time from the server, which replaces a time in the text
+ */
 export function unpackHolder(text: string, since?: Date): Holder | undefined {
   try {
     const fields: Partial<Record<string, unknown>> = JSON.parse(text);

@@ -4,7 +4,7 @@ import type { Holder } from './holder.js';
 /** Owner that waits for a key, as far as the server knows. Several callers of one process may share such an owner. */
 export interface KeyWaiter extends Partial<Holder> {
   readonly owner: string;
-  /** Part of the key that the owner wants. `LockService.look` adds it. Absent: all of the key. */
+  /** Part of the key that the owner wants, added by `LockService.look`. Absent: all of the key. */
   readonly share?: Share;
 }
 
@@ -12,10 +12,10 @@ export interface KeyWaiter extends Partial<Holder> {
 export interface KeyHolder extends KeyWaiter {
   /**
    * Fencing token. A store returns the token of the lease. `LockService.look` returns the token of the lease's first
-   * caller. After hand-offs the present caller has a greater one. Absent where the server does not store it.
+   * caller. After hand-offs the present caller has a greater token. Absent where the server stores none.
    */
   readonly fencingToken?: bigint;
-  /** Milliseconds until the lease ends. Absent where it ends with a session or a connection. */
+  /** Milliseconds until the lease ends. Absent for a lease that ends with a session or a connection. */
   readonly leftMs?: number;
 }
 

@@ -1,6 +1,6 @@
 import { LockConfigurationError, quote } from './errors.js';
 
-/** A longer key is a mistake or an attack. Backends hash keys that are too long for their server. */
+/** Maximum length of a key: a longer one is a mistake or an attack. Backends hash keys too long for their server. */
 const MAX_KEY_BYTES = 4096;
 
 /**

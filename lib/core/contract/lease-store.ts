@@ -59,7 +59,7 @@ export interface LeaseStore {
   readonly traits?: StoreTraits;
   /**
    * Checks settings on the server, such as whether a table exists. Called once when an application starts; the other
-   * methods must work without it. Must settle within a bounded time.
+   * methods must work without this call. Must settle within a bounded time.
    * @throws LockConfigurationError for a wrong setting; any other error when the server cannot answer now
    */
   start?(): Promise<void>;
@@ -91,8 +91,8 @@ export interface LeaseStore {
   /** Releases the key and resolves to whether `owner` had it. A store with a queue removes `owner` from it, too. */
   release(key: string, owner: string): Promise<boolean>;
   /**
-   * Resolves to whether `owner` has `key` now, by one consistent reading that changes nothing. Sequencers need it. They
-   * come from untrusted senders, so that both arguments may be any text.
+   * Resolves to whether `owner` has `key` now, by one consistent reading that changes nothing. The check of a sequencer
+   * calls this method. A sequencer comes from an untrusted sender, so that both arguments may be any text.
    */
   isHeldBy?(key: string, owner: string): Promise<boolean>;
   /**
@@ -149,7 +149,7 @@ export interface LeaseWatch {
 /** Lease that another process passes on: see `LockHandle.transfer`. */
 export interface TransferredLease {
   readonly owner: string;
-  /** Token of the grant, without the bits for hand-offs. The next owner's lease has it as well. */
+  /** Token of the grant, without the bits for hand-offs. The next owner's lease has the same token. */
   readonly fencingToken: bigint;
 }
 

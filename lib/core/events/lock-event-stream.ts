@@ -4,11 +4,11 @@ import type { LockEvent, LockEventMethods } from './lock-observer.js';
 export interface EventStreamOptions {
   /** Signal whose abort ends the stream. */
   readonly signal?: AbortSignal;
-  /** Maximum number of unread events. Beyond it the oldest one is dropped. @default 1_000 */
+  /** Maximum number of unread events. For each further event the oldest one is dropped. @default 1_000 */
   readonly limit?: number;
 }
 
-/** Stream of all events since its creation, for `for await`. It does not keep the process alive. */
+/** Stream of all events since its creation, for `for await`. An open stream does not keep the process alive. */
 export class LockEventStream implements AsyncIterableIterator<LockEvent>, AsyncDisposable {
   /** @internal */
   readonly observer: Required<LockEventMethods> = {

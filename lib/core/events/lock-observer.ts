@@ -11,7 +11,7 @@ export interface HoldState {
   readonly heldMs: number;
   /** Milliseconds until the lock is no longer trusted, unless a renewal succeeds first; 0 once it is lost. */
   readonly leftMs: number;
-  /** Part of the key that the lock has. Absent: all of it. */
+  /** Part of the key that the lock has. Absent: all of the key. */
   readonly share?: Share;
 }
 
@@ -25,7 +25,7 @@ export interface LockSnapshot {
   readonly waitersHere: number;
   /** Whether the lock is a leader's: see `LockService.lead`. */
   readonly leads: boolean;
-  /** Part of the key that the lock has. Absent: all of it. */
+  /** Part of the key that the lock has. Absent: all of the key. */
   readonly share?: Share;
 }
 
@@ -66,7 +66,7 @@ export interface LockEvents {
   timedOut: { readonly key: string; readonly waitMs: number; readonly holder: Holder | undefined };
   /** A renewal failed or is late. The lock is still held, and may be lost soon. */
   jeopardy: HoldState & { readonly cause?: unknown };
-  /** A renewal succeeded after all. */
+  /** A renewal succeeded, so that the lock is out of jeopardy. */
   safe: HoldState;
   /** The lock ended before its holder released it: see `reason`. */
   lost: HoldState & { readonly reason: LossReason };

@@ -11,7 +11,7 @@ export interface TracedHold {
   readonly key: string;
   readonly backend: string;
   readonly fencingToken: bigint;
-  /** Number of callers that had the lease before: it was handed to the next caller, or transferred to a process. */
+  /** Number of hand-offs and transfers that the lease had before this lock. */
   readonly handOffCount: number;
 }
 

@@ -37,8 +37,8 @@ function findOuterEntry(hold: Hold): TreeEntry | undefined {
 }
 
 /**
- * Runs `work` in a call tree that has no lock. Shared objects such as connections, batches and timers are created in
- * here, because their callbacks would otherwise run inside the lock of the first caller.
+ * Runs `work` in a call tree that has no lock. Shared objects such as connections, batches and timers are created this
+ * way, because their callbacks would otherwise run inside the lock of the first caller.
  */
 export function runOutsideLocks<T>(work: () => T): T {
   return entryStorage.getStore() === undefined ? work() : entryStorage.run(undefined, work);

@@ -5,7 +5,7 @@ import type { Hold } from './hold.js';
 import type { ServiceContext } from './service-context.js';
 
 /** Reports changes of the backend's health to observers and holds, until the returned function is called. */
-export function followHealth({ backend, observers }: ServiceContext, holds: Iterable<Hold>): (() => void) | undefined {
+export function followHealth({ backend, observers }: ServiceContext, holds: Iterable<Hold>): () => void {
   let lastStatus: BackendHealth['status'] | undefined;
   const handleChange = (health: BackendHealth): void => {
     // The status may be the same as before, for example after a brief loss of a connection. Holds react all the same.

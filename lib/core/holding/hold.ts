@@ -175,7 +175,10 @@ export class Hold implements WatchdogListener {
     if (this.#entryCount === 1) await this.watchdog.lease.complete?.();
   }
 
-  /** Ends one caller's use. Returns true if no caller is left and the lease is not lost: it must then be released. */
+  /**
+   * Ends one caller's use. Returns true if no caller is left and the lease is not lost. The lease must then be handed
+   * off, transferred or released.
+   */
   leave(): boolean {
     this.#entryCount -= 1;
     if (this.#entryCount > 0 || this.#recordedLossReason !== undefined) return false;

@@ -44,8 +44,8 @@ export class JoinableHolds {
 }
 
 /**
- * Returns whether a caller with `options` may join `hold`, which keeps the options of its first caller. Both must ask
- * for the same lease. For both, only the release may end the hold, and must free the key at once.
+ * Returns whether a caller with `options` may join `hold`, which keeps the options of its first caller. Both options
+ * must ask for the same lease. Neither may end the hold before its release, or keep the key closed afterwards.
  */
 function canJoin(hold: Hold, options: ResolvedOptions): boolean {
   const endsOnlyByRelease = ({ watchdog, maxHoldMs, minHoldMs }: ResolvedOptions): boolean =>

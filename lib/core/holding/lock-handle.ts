@@ -28,8 +28,8 @@ export class LockHandle implements AsyncDisposable {
   }
 
   /**
-   * Number that grows with every acquisition of this key, in any process. Send it with every write that the lock
-   * protects, and refuse smaller numbers where the write arrives.
+   * Number that grows with every acquisition of this key, in any process. Send the number with every write that the
+   * lock protects, and refuse smaller numbers where the write arrives.
    */
   get fencingToken(): bigint {
     return this.hold.fencingToken;
@@ -42,7 +42,7 @@ export class LockHandle implements AsyncDisposable {
 
   /**
    * Signal that aborts with a `LockLostError` as soon as the lock can no longer be trusted. A release does not abort
-   * it.
+   * the signal.
    */
   get signal(): AbortSignal {
     return this.hold.signal;
@@ -130,7 +130,7 @@ export class LockHandle implements AsyncDisposable {
     if (this.#isReleased) return Promise.resolve();
     this.#isReleased = true;
     const releasePromise = this.onRelease(this.hold);
-    this.#notifyTracers();
+    this.#notifyTracersOfRelease();
     return releasePromise;
   }
 
@@ -147,7 +147,7 @@ export class LockHandle implements AsyncDisposable {
     const ticket = createTicket(hold, withinMs);
     this.#isReleased = true;
     const transferPromise = hold.listener.onTransfer(hold, withinMs);
-    this.#notifyTracers();
+    this.#notifyTracersOfRelease();
     await transferPromise;
     return ticket;
   }
@@ -156,7 +156,7 @@ export class LockHandle implements AsyncDisposable {
     return this.release();
   }
 
-  #notifyTracers(): void {
+  #notifyTracersOfRelease(): void {
     const tracedHold = this.#tracedHold;
     if (!tracedHold) return;
     for (const { leave } of this.hold.listener.service.observers.tracers)

@@ -35,8 +35,8 @@ export function signText(text: string): Signature {
 /** @throws when `publicKey` is no Ed25519 key */
 export function isSignedBy(owner: string, text: string, { publicKey, signature }: Signature): boolean {
   if (!owner.startsWith(`${processNameOf(publicKey)}.`)) return false;
-  const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: publicKey }, format: 'jwk' });
-  return verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64url'));
+  const verificationKey = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: publicKey }, format: 'jwk' });
+  return verify(null, Buffer.from(text), verificationKey, Buffer.from(signature, 'base64url'));
 }
 
 /** Creates the identity at first use, so that loading the module costs nothing. */

@@ -1,14 +1,14 @@
 import { readSignedLock, type SignedLock } from './signed-lock.js';
 
 /**
- * Name of one acquisition of a key. A holder sends it to other servers with its requests, as in Chubby:
- * https://research.google/pubs/pub27897/. It grants no right.
+ * Name of one acquisition of a key. A holder sends a sequencer to other servers with its requests, as in Chubby:
+ * https://research.google/pubs/pub27897/. A sequencer grants no right.
  */
 export type Sequencer = SignedLock;
 
 /**
- * Result of a check. `valid`: that acquisition still has the key. `stale`: it has lost or released the key for good.
- * `unknown`: the text is no sequencer, or one of another backend or key.
+ * Result of a check. `valid`: that acquisition still has the key. `stale`: that acquisition has lost or released the
+ * key for good. `unknown`: the text is no sequencer, or one of another backend or key.
  */
 export type SequencerState = 'valid' | 'stale' | 'unknown';
 

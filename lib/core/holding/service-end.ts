@@ -10,7 +10,7 @@ const DEFAULT_CLOSE_MS = 5_000;
 const DEFAULT_GRACE_MS = 10_000;
 
 interface LeadershipGroup {
-  /** Aborts all work. Resolves when it has ended, or when the grace time of each leadership is over. */
+  /** Aborts all work. Resolves when the work has ended, or when the grace time of each leadership is over. */
   end(): Promise<void>;
   /** Returns whether a leadership has the key, or without an argument, whether one has any key. */
   haveLock(key?: string): boolean;
@@ -105,9 +105,9 @@ export class ServiceEnd {
     this.dependencies.stopFollowingHealth?.();
     this.dependencies.holds.endLeaseWatch();
     // The backend is closed after the work, because the end of a session would free the keys that the work needs. The
-    // turn of the last work may end before its release is sent.
-    const workEnd = this.dependencies.turns.waitUntilIdle().then(() => pendingWork.waitUntilIdle());
-    isFulfilledWithin(clock, leftMs, workEnd)
+    // last release may still be pending when all turns have ended.
+    const workEndPromise = this.dependencies.turns.waitUntilIdle().then(() => pendingWork.waitUntilIdle());
+    isFulfilledWithin(clock, leftMs, workEndPromise)
       .then(() => backend.close())
       .catch(() => undefined);
     observers.endStreams();
@@ -116,13 +116,13 @@ export class ServiceEnd {
   async #endHoldsAndClose(withinMs = DEFAULT_CLOSE_MS): Promise<void> {
     this.stop();
     const { backend, clock, observers } = this.dependencies.service;
-    const leadershipsEnd = this.dependencies.leaderships.end();
+    const leadershipsEndPromise = this.dependencies.leaderships.end();
     await isFulfilledWithin(
       clock,
       withinMs,
       this.dependencies.holds.endAll((key) => this.dependencies.leaderships.haveLock(key)),
     );
-    await leadershipsEnd;
+    await leadershipsEndPromise;
     // A leader whose work goes on after its grace time keeps its key.
     if (this.dependencies.leaderships.haveLock()) return this.#abandonHoldsAndClose(withinMs);
     this.dependencies.stopFollowingHealth?.();

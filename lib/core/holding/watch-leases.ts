@@ -9,8 +9,8 @@ interface HoldsById extends Iterable<Hold> {
 }
 
 /**
- * Maximum number of renewals per second after reports of the store that a reading did not confirm. A server that
- * forgets watched keys for lack of space would otherwise cause endless renewals.
+ * Maximum number of renewals per second because of losses that the store reported and a reading did not confirm. A
+ * server that forgets watched keys for lack of space would otherwise cause endless renewals.
  */
 const MAX_RENEWALS_PER_SECOND = 20;
 

@@ -150,7 +150,7 @@ export class Watchdog {
     this.#scheduleRetry();
   }
 
-  /** Returns the time when the renewal was sent. */
+  /** Ends the unanswered renewal, and returns the time at which the renewal was sent. */
   #finishRenewal(): number {
     const sentAt = this.#renewalSentAt ?? this.#trustedFrom;
     this.#renewalSentAt = undefined;
@@ -189,7 +189,7 @@ export class Watchdog {
     this.#endOfTrustTimer = this.clock.schedule(this.leftMs, onEnd, { background: true });
   }
 
-  /** Returns `false` if the watch was over before, so that no loss was reported. */
+  /** Reports the lease as expired. Returns `false` if the watch was over before: the lease then releases itself. */
   #onLeaseEnd(): boolean {
     if (this.#state === 'over') return false;
     this.#endAsLost('expired');

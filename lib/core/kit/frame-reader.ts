@@ -6,7 +6,7 @@ export class FrameReader {
   #chunks: Buffer[] = [];
   #chunksLength = 0;
   /** Number of bytes to wait for: the length of the first frame, or of its prefix while that is incomplete. */
-  #neededBytes: number;
+  #neededByteCount: number;
 
   /**
    * @param readFrameLength returns the length of a frame with its prefix, from bytes that begin with the prefix; may
@@ -16,7 +16,7 @@ export class FrameReader {
     private readonly prefixLength: number,
     private readonly readFrameLength: (bytes: Buffer) => number,
   ) {
-    this.#neededBytes = prefixLength;
+    this.#neededByteCount = prefixLength;
   }
 
   /** Returns the frames that `chunk` completes, with their prefixes. Throws what `readFrameLength` throws. */
@@ -24,13 +24,13 @@ export class FrameReader {
     this.#chunks.push(chunk);
     this.#chunksLength += chunk.length;
     const frames: Buffer[] = [];
-    if (this.#chunksLength < this.#neededBytes) return frames;
+    if (this.#chunksLength < this.#neededByteCount) return frames;
     let rest = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks);
-    this.#neededBytes = this.#getFirstFrameLength(rest);
-    while (rest.length >= this.#neededBytes && rest.length >= this.prefixLength) {
-      frames.push(rest.subarray(0, this.#neededBytes));
-      rest = rest.subarray(this.#neededBytes);
-      this.#neededBytes = this.#getFirstFrameLength(rest);
+    this.#neededByteCount = this.#getFirstFrameLength(rest);
+    while (rest.length >= this.#neededByteCount && rest.length >= this.prefixLength) {
+      frames.push(rest.subarray(0, this.#neededByteCount));
+      rest = rest.subarray(this.#neededByteCount);
+      this.#neededByteCount = this.#getFirstFrameLength(rest);
     }
     this.#chunks = [rest];
     this.#chunksLength = rest.length;

@@ -9,7 +9,8 @@ interface ClientPackage {
 }
 
 /**
- * Loads a client library. @throws LockConfigurationError when it is not installed, or cannot be loaded, as in a bundle
+ * Loads a client library.
+ * @throws LockConfigurationError when the library is not installed, or cannot be loaded, as in a bundle
  */
 export async function importClient<T>(
   load: () => Promise<T>,
@@ -18,7 +19,7 @@ export async function importClient<T>(
   try {
     return await load();
   } catch (error) {
-    // Under jest the error is of another realm, and no `instanceof Error`.
+    // Under jest the error is from another realm, so that `instanceof Error` is false.
     const { code }: { readonly code?: unknown } = Object(error);
     const isMissing = String(code).endsWith('MODULE_NOT_FOUND');
     const cure = isMissing

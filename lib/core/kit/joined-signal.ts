@@ -1,8 +1,8 @@
 import { AbortListener } from '../time/abort-listener.js';
 
 /**
- * Signal that aborts with the first of several signals, until `end` is called. It replaces `AbortSignal.any`, which
- * leaks memory for long-lived signals on Node 20 and 22: https://github.com/nodejs/node/issues/55351
+ * Signal that aborts with the first of several signals, until `end` is called. Replaces `AbortSignal.any`, which leaks
+ * memory for long-lived signals on Node 20 and 22: https://github.com/nodejs/node/issues/55351
  */
 export class JoinedSignal {
   readonly #controller = new AbortController();

@@ -8,13 +8,16 @@ export function refuseOption(option: string, problem: string): never {
   throw new LockConfigurationError(`${option} ${problem}`, option);
 }
 
-/** Returns a value for a message, shortened and on one line. Must not be used for secrets. */
+/** Returns a value as text for a message, shortened and on one line. Must not be used for secrets. */
 export function shownOption(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
   return inspect(value, { depth: 1, maxStringLength: 50, breakLength: Infinity });
 }
 
-/** Refuses a value that is no object, and unknown names of options. @param callName name of the call, for the message */
+/**
+ * Refuses a value that is no object, and unknown names of options.
+ * @param callName name of the call, for the message
+ */
 export function assertOptions(options: unknown, knownNames: readonly string[], callName: string): void {
   if (!isObject(options)) refuseOption('options', `must be an object; they were ${shownOption(options)}`);
   const unknownName = Object.keys(options).find((name) => !knownNames.includes(name));

@@ -8,7 +8,7 @@ export interface SemaphoreWait {
   readonly deadline?: () => Deadline;
   /** Whether the caller gets in before all callers without this option. */
   readonly inHurry?: boolean;
-  /** Signal that ends the wait. It must not be aborted yet. */
+  /** Signal that ends the wait, and that must not be aborted yet. */
   readonly signal?: AbortSignal;
 }
 

@@ -1,4 +1,4 @@
-/** Owner's entry in a key's queue on the server. It ends with the session in which it was made. */
+/** Owner's entry in a key's queue on the server. The entry ends with its session. */
 export interface SessionEntry<Session> {
   readonly session: Session;
   /** Stops watching the entry, so that the owner is not woken any more. */

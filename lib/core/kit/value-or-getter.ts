@@ -13,9 +13,9 @@ export async function getPresentValue<T extends object>(
   clock: Clock = systemClock,
 ): Promise<T> {
   if (typeof value !== 'function') return value;
-  const answer = Promise.resolve().then(value);
+  const valuePromise = Promise.resolve().then(value);
   try {
-    if (await isFulfilledWithin(clock, maxMs, answer)) return await answer;
+    if (await isFulfilledWithin(clock, maxMs, valuePromise)) return await valuePromise;
   } catch (error) {
     throw new Error(`the function ${option} failed: ${errorText(error)}`, { cause: error });
   }

@@ -13,7 +13,10 @@ export class WaitGroup {
     for (const resolve of this.#idleListeners.splice(0)) resolve();
   }
 
-  /** Also waits for tasks that begin after this method in the same synchronous call, as when an observer calls it. */
+  /**
+   * Resolves when no task is left. Also waits for tasks that the running synchronous code begins after this call: an
+   * observer may end the service in the middle of an acquisition.
+   */
   async waitUntilIdle(): Promise<void> {
     await Promise.resolve();
     while (this.#taskCount > 0) await new Promise<void>((resolve) => this.#idleListeners.push(resolve));

@@ -1,8 +1,8 @@
 import { errorText } from '../contract/error-text.js';
 
 /**
- * Returns `call`, a function of the application, with `fallback` for the arguments at which it throws. The first error
- * becomes a process warning.
+ * Returns a function that calls `call`, a function of the application, and returns the result of `fallback` when `call`
+ * throws. The first error becomes a process warning.
  * @param occurrence beginning of the warning: `templateOf of locks threw`
  */
 export function withFallback<Argument, Result, Fallback>(

@@ -2,7 +2,7 @@ import type { ResolvedOptions } from '../options/lock-options.js';
 import { assertNumber, assertOptions } from '../kit/option-checks.js';
 import type { LockHandle } from '../holding/lock-handle.js';
 
-/** Work of a leader. It should return soon after `term.signal` aborts. Each term has a greater fencing token. */
+/** Work of a leader. The work should return soon after `term.signal` aborts. Each term has a greater fencing token. */
 export type LeaderWork = (term: LockHandle) => unknown;
 
 /** Options of a leadership. */

@@ -4,7 +4,7 @@ import type { Clock } from '../time/timers.js';
 
 /** Streams of the present leader. Readers pull the values, so that none pile up for a slow reader. */
 export class LeaderChanges {
-  readonly #wakeUps = new Set<() => void>();
+  readonly #wakeCallbacks = new Set<() => void>();
   /** Number of changes that this process learned of without a reading. */
   #version = 0;
   #hasEnded = false;
@@ -17,7 +17,7 @@ export class LeaderChanges {
 
   noteChange(): void {
     this.#version += 1;
-    for (const wake of this.#wakeUps) wake();
+    for (const wake of this.#wakeCallbacks) wake();
   }
 
   end(): void {
@@ -69,14 +69,14 @@ export class LeaderChanges {
   #waitForChange(signals: readonly AbortSignal[]): Promise<void> {
     return new Promise((resolve) => {
       const wake = (): void => {
-        this.#wakeUps.delete(wake);
+        this.#wakeCallbacks.delete(wake);
         timer.cancel();
         for (const listener of listeners) listener.end();
         resolve();
       };
       const timer = this.clock.schedule(this.ttlMs / 3, wake, { background: true });
       const listeners = signals.map((signal) => new AbortListener(signal, wake));
-      this.#wakeUps.add(wake);
+      this.#wakeCallbacks.add(wake);
     });
   }
 }

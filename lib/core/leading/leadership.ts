@@ -33,7 +33,7 @@ export class Leadership implements AsyncDisposable {
   readonly #changes: LeaderChanges;
   readonly #pauses: TermPauses;
   #term: Term | undefined;
-  #termEnd: Promise<unknown> = Promise.resolve();
+  #termEndPromise: Promise<unknown> = Promise.resolve();
   #endedInTimePromise: Promise<boolean> | undefined;
 
   /** @internal */
@@ -83,9 +83,9 @@ export class Leadership implements AsyncDisposable {
    * another process leads.
    */
   async resign(): Promise<void> {
-    // An observer of `termBegan` may call this before `#termEnd` is set for the new term.
-    const termEnd = Promise.resolve().then(() => this.#termEnd);
-    await withKeepAlive(() => this.#endTerm('resigned', termEnd));
+    // An observer of `termBegan` may call this before `#termEndPromise` is set for the new term.
+    const termEndPromise = Promise.resolve().then(() => this.#termEndPromise);
+    await withKeepAlive(() => this.#endTerm('resigned', termEndPromise));
   }
 
   /**
@@ -144,20 +144,20 @@ export class Leadership implements AsyncDisposable {
       return this.#pauses.pauseMsAfterOutage();
     }
     if (this.#closeController.signal.aborted) return term.release().then(() => 0);
-    const termEnd = this.#serveTerm(term);
-    this.#termEnd = termEnd;
-    return termEnd;
+    const pauseMsPromise = this.#serveTerm(term);
+    this.#termEndPromise = pauseMsPromise;
+    return pauseMsPromise;
   }
 
   async #waitForElection(): Promise<Term> {
     const { fullKey, options } = this.settings;
     const acquireOptions = { ...options, signal: this.#closeController.signal };
-    const hold = await new Acquisition(fullKey, acquireOptions, this.dependencies).run();
-    if (hold instanceof KeyHeld) {
-      const { holder, message } = hold;
+    const result = await new Acquisition(fullKey, acquireOptions, this.dependencies).run();
+    if (result instanceof KeyHeld) {
+      const { holder, message } = result;
       throw new LockTimeoutError(this.settings.fullKey, { waitMs: options.waitMs, holder, message });
     }
-    return new Term(this.key, hold, this.dependencies.holds.release);
+    return new Term(this.key, result, this.dependencies.holds.release);
   }
 
   async #serveTerm(term: Term): Promise<number> {
@@ -202,7 +202,7 @@ export class Leadership implements AsyncDisposable {
 
 function isCausedByAbort(error: unknown, { aborted, reason }: AbortSignal): boolean {
   if (!aborted) return false;
-  // Under jest an error of Node's own modules is of another realm, and no `instanceof Error`.
+  // Under jest an error of Node's own modules is from another realm, so that `instanceof Error` is false.
   const { name }: { readonly name?: unknown } = Object(error);
   return error === reason || isLockError(error, 'LOCK_LOST') || name === 'AbortError';
 }

@@ -64,8 +64,8 @@ export class Leaderships {
 
   /** @param key with the namespace; any key if left out */
   haveLock(key?: string): boolean {
-    const candidates = key === undefined ? [...this.#byFullKey.values()] : [this.#byFullKey.get(key)];
-    return candidates.some((leadership) => leadership?.hasLock);
+    const leaderships = key === undefined ? [...this.#byFullKey.values()] : [this.#byFullKey.get(key)];
+    return leaderships.some((leadership) => leadership?.hasLock);
   }
 
   async end(): Promise<void> {

@@ -7,7 +7,7 @@ import type { ReleaseInBackground } from './owned-key.js';
 import type { ObservedHealth } from './observed-health.js';
 import type { PendingAcquisition } from './pending-acquisition.js';
 
-/** How a waiter polls the store. Polling finds a free key even if the store sends no wake-up. */
+/** Options of the polls of a waiting caller. Polling finds a free key even if the store sends no wake-up. */
 export interface PollingOptions {
   /**
    * Mean milliseconds between two polls, varied at random by up to half. A poll comes at the latest when the holder's

@@ -206,18 +206,18 @@ export class Contender {
   }
 
   /**
-   * Settles as `answer` does, or rejects at a cancellation. A waiting caller gives up at the deadline, but not before
-   * `SILENCE_MS`. The promise then resolves to `null` if earlier refusals were as slow, and rejects otherwise.
+   * Settles as `answer` does, or rejects at a cancellation. A waiting caller gives up at the deadline, or `SILENCE_MS`
+   * after the request if that is later. The result is `null` if earlier refusals were as slow, or else a rejection.
    */
   #awaitAnswer<T>(answer: Promise<T>): Promise<T | null> {
     const { requestedAt, clock, deadline, isSingleAttempt } = this.acquisition;
     return new Promise((resolve, reject) => {
-      const onSilence = (): void =>
+      const giveUp = (): void =>
         this.#isMerelySlow(clock.now() - requestedAt) ? resolve(null) : reject(new Error(NO_ANSWER_TEXT));
-      const silentMs = Math.max(deadline.at, requestedAt + SILENCE_MS) - clock.now();
-      const schedule = (delayMs: number, onTime: () => void): Timer | undefined =>
-        isSingleAttempt ? undefined : scheduleReplyTimeout(clock, delayMs, onTime, { background: true });
-      const timers = [schedule(this.#maxHealthySilenceMs, this.#reportSilence), schedule(silentMs, onSilence)];
+      const giveUpAfterMs = Math.max(deadline.at, requestedAt + SILENCE_MS) - clock.now();
+      const schedule = (delayMs: number, onTimeout: () => void): Timer | undefined =>
+        isSingleAttempt ? undefined : scheduleReplyTimeout(clock, delayMs, onTimeout, { background: true });
+      const timers = [schedule(this.#maxHealthySilenceMs, this.#reportSilence), schedule(giveUpAfterMs, giveUp)];
       const endWith = (settle: () => void): void => {
         for (const timer of timers) timer?.cancel();
         settle();
@@ -243,7 +243,7 @@ export class Contender {
     return SILENCE_MS + 2 * (this.#slowestRefusalMs ?? 0);
   }
 
-  /** Tells callers who wait behind this one that the holder may not be the reason, until the next answer. */
+  /** Reports that a missing answer, not a holder, may be why callers behind this one wait, until the next answer. */
   readonly #reportSilence = (): void => {
     if (!this.#lastTrouble) this.acquisition.request.onBlocked?.(new NoAnswerYetError());
   };

@@ -4,7 +4,7 @@ import type { TransferredLease } from '../contract/lease-store.js';
 
 export const NO_ANSWER_TEXT = 'no answer before the deadline';
 
-/** The reason why callers wait for another caller, whose request a healthy store would have answered by now. */
+/** The reason why callers wait: the unanswered request of another caller, which a healthy store would have answered. */
 export class NoAnswerYetError extends Error {
   constructor() {
     super(NO_ANSWER_TEXT);
@@ -22,7 +22,7 @@ export interface AcquireRequest {
   /** Milliseconds at the end of `ttlMs` in which the holder no longer trusts the lease. @default 0 */
   readonly untrustedMs?: number;
   readonly deadline: Deadline;
-  /** Whether the caller does not wait. @default whether the deadline has passed */
+  /** Whether the caller makes one attempt only, without a wait. @default whether the deadline has passed */
   readonly isSingleAttempt?: boolean;
   readonly signal?: AbortSignal | undefined;
   readonly metadata: HolderMetadata;

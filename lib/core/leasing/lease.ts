@@ -12,8 +12,8 @@ export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'>
   readonly revoked?: AbortSignal | undefined;
   readonly complete?: (() => Promise<void>) | undefined;
   /**
-   * Resolves to whether the owner has the key for another `serverTtlMs` from this call. After a rejection this is
-   * unknown, and the caller should renew again.
+   * Resolves to whether the owner has the key for another `serverTtlMs` from this call. After a rejection the
+   * answer is unknown, and the caller should renew again.
    */
   renew(): Promise<boolean>;
   release(): Promise<void>;
@@ -138,7 +138,7 @@ export class StoreLease implements Lease, OwnedKey {
     }
   }
 
-  /** Ignores answers of a store with sessions, because the store may give them without a request to its server. */
+  /** Notes an answer for the health, except in a store with sessions, which may answer without asking its server. */
   #noteAnswer(): void {
     const { store, observedHealth } = this.context;
     if (!hasSessions(store)) observedHealth.noteCarriedOut('renewOrRelease');

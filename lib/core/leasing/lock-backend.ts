@@ -24,8 +24,8 @@ const CLOSED_MESSAGE =
 const MAX_UNANSWERED = 5_000;
 
 /**
- * Acquires the leases of a store, and handles lost replies, late replies and cancellations for all stores. Most
- * acquisitions are soon answered with a lease; every other acquisition is passed to a `Contender`.
+ * Acquires the leases of a store, and handles lost replies, late replies and cancellations for all stores. An
+ * acquisition that does not soon get a lease or a final refusal is passed to a `Contender`.
  */
 export class LockBackend {
   readonly #contenderContext: ContenderContext;
@@ -177,7 +177,7 @@ export class LockBackend {
     this.#checkTimer = scheduleReplyTimeout(clock, delayMs, () => this.#checkPending(clock), { background: true });
   }
 
-  /** Rejects acquisitions unsent for too long. Calls `#onOverdue` for those sent and unanswered for `SILENCE_MS`. */
+  /** Rejects acquisitions unsent for too long. Calls `#onOverdue` for each one unanswered for `SILENCE_MS`. */
   #checkPending(clock: Clock): void {
     this.#checkTimer = undefined;
     for (let acquisition = this.#unsentAcquisitions.first; acquisition;) {
@@ -185,10 +185,10 @@ export class LockBackend {
       this.#rejectIfUnsentTooLong(acquisition);
       acquisition = next;
     }
-    const overdueSince = clock.now() - SILENCE_MS;
+    const overdueIfSentBy = clock.now() - SILENCE_MS;
     for (
       let first = this.#recentAcquisitions.first;
-      first && first.requestedAt <= overdueSince;
+      first && first.requestedAt <= overdueIfSentBy;
       first = this.#recentAcquisitions.first
     ) {
       this.#recentAcquisitions.delete(first);
@@ -197,7 +197,7 @@ export class LockBackend {
     }
     if (this.#unsentAcquisitions.first) this.#scheduleCheck(SILENCE_MS, clock);
     else if (this.#recentAcquisitions.first)
-      this.#scheduleCheck(this.#recentAcquisitions.first.requestedAt - overdueSince, clock);
+      this.#scheduleCheck(this.#recentAcquisitions.first.requestedAt - overdueIfSentBy, clock);
   }
 
   #rejectIfUnsentTooLong(acquisition: PendingAcquisition): void {
@@ -235,7 +235,7 @@ export class LockBackend {
     if (this.#tryRemove(acquisition)) acquisition.reject(error);
   }
 
-  /** Returns `false` if the acquisition was settled or passed to a contender before. */
+  /** Removes the acquisition from its queue, or returns `false` if it was settled or passed to a contender before. */
   #tryRemove(acquisition: PendingAcquisition): boolean {
     if (!acquisition.queue) return false;
     acquisition.queue.delete(acquisition);

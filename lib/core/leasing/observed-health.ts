@@ -34,7 +34,7 @@ interface FailureStreak {
   mostDemandingRequest: StoreRequestKind;
   haveOtherKeysFailed: boolean;
   failureCount: number;
-  /** Whether the latest request was answered by a server that is no longer the right one, such as a former master. */
+  /** Whether the latest failure came from a server that is no longer the right one, such as a former primary. */
   wasAnsweredElsewhere: boolean;
 }
 
@@ -72,21 +72,21 @@ export class ObservedHealth implements HealthSource {
   }
 
   /** Notes that the server carried out a request, or refused the request because of a holder. */
-  noteCarriedOut(request: StoreRequestKind): void {
+  noteCarriedOut(kind: StoreRequestKind): void {
     this.#hasAnswered = true;
     this.#outcomes.countSuccess();
-    if (this.#streak && mostDemandingOf(request, this.#streak.mostDemandingRequest) === request) this.#endStreak();
+    if (this.#streak && mostDemandingOf(kind, this.#streak.mostDemandingRequest) === kind) this.#endStreak();
   }
 
-  /** Notes a failed request. An error about the caller's own value counts as a reading: the server has answered. */
-  noteFailure(error: unknown, request: StoreRequestKind, { key, clock }: Pick<OwnedKey, 'key' | 'clock'>): void {
+  /** Notes a failed request. Counts an error about the caller's own value as an answered reading instead. */
+  noteFailure(error: unknown, kind: StoreRequestKind, { key, clock }: Pick<OwnedKey, 'key' | 'clock'>): void {
     if (isCallersOwnError(error)) return this.noteCarriedOut('read');
     if (this.#closeController.signal.aborted) return;
     this.#outcomes.countFailure(error, clock);
-    const streak = (this.#streak ??= createStreak(request, key, clock));
+    const streak = (this.#streak ??= createStreak(kind, key, clock));
     streak.failureCount += 1;
     streak.wasAnsweredElsewhere = failureKindOf(error) === 'elsewhere';
-    streak.mostDemandingRequest = mostDemandingOf(request, streak.mostDemandingRequest);
+    streak.mostDemandingRequest = mostDemandingOf(kind, streak.mostDemandingRequest);
     streak.haveOtherKeysFailed ||= key !== streak.firstKey;
     const isServerSuspected = streak.haveOtherKeysFailed || clock.now() - streak.since >= MIN_FAILING_MS;
     const isReportedDown = this.store.health?.current.status === 'down';
@@ -114,7 +114,7 @@ export class ObservedHealth implements HealthSource {
 
   /**
    * Keeps the status `down` until a request succeeds, because a new connection alone does not refute recent failures.
-   * The connection may lead to the same former master. A cluster reports `down` and then `up` at once when one node
+   * The connection may lead to the same former primary. A cluster reports `down` and then `up` at once when one node
    * fails.
    */
   #onStoreDown(): void {
@@ -154,12 +154,12 @@ export class ObservedHealth implements HealthSource {
     // A store that has just reported a lost connection may be about to fail all requests on that connection.
     await Promise.resolve();
     for (let pauseMs = FIRST_PAUSE_MS; this.#streak && !signal.aborted; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
-      const probe = await this.#tryProbe(clock);
-      if (probe === 'carried out') this.noteCarriedOut('acquire');
+      const probeResult = await this.#tryProbe(clock);
+      if (probeResult === 'carried out') this.noteCarriedOut('acquire');
       if (!this.#streak || signal.aborted) break;
-      if (probe === 'refused') this.#streak.mostDemandingRequest = 'acquire';
+      if (probeResult === 'refused') this.#streak.mostDemandingRequest = 'acquire';
       // A probe whose own key is refused proves nothing, and a few failures may concern their own keys only.
-      if (probe === 'own key refused' && this.#streak.failureCount < MIN_FAILURES_TO_PROBE) {
+      if (probeResult === 'own key refused' && this.#streak.failureCount < MIN_FAILURES_TO_PROBE) {
         this.#endStreak();
         break;
       }
@@ -194,12 +194,12 @@ export class ObservedHealth implements HealthSource {
   }
 }
 
-function createStreak(request: StoreRequestKind, firstKey: string, clock: Clock): FailureStreak {
+function createStreak(kind: StoreRequestKind, firstKey: string, clock: Clock): FailureStreak {
   return {
     since: clock.now(),
     firstKey,
     clock,
-    mostDemandingRequest: request,
+    mostDemandingRequest: kind,
     haveOtherKeysFailed: false,
     failureCount: 0,
     wasAnsweredElsewhere: false,

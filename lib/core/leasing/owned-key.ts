@@ -10,6 +10,6 @@ export interface OwnedKey {
 
 /**
  * Releases a key in the background, because a request of its owner may have been carried out.
- * @param lastAttempt request that must end before the release. If it was never sent, nothing is released
+ * @param lastAttempt request that must end before the release. Nothing is released if this request was never sent
  */
-export type ReleaseInBackground = (owned: OwnedKey, lastAttempt?: Promise<unknown>) => void;
+export type ReleaseInBackground = (ownedKey: OwnedKey, lastAttempt?: Promise<unknown>) => void;

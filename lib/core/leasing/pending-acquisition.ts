@@ -10,7 +10,7 @@ import type { AcquireRequest } from './lease-request.js';
 import type { Lease } from './lease.js';
 import type { OwnedKey } from './owned-key.js';
 
-/** One caller's request to a store for a key, with its latest answer. A `Contender` may send it again. */
+/** One caller's request to a store for a key, with its latest answer. A `Contender` may repeat the request. */
 export class PendingAcquisition implements Caller, OwnedKey, Linked<PendingAcquisition> {
   previous: PendingAcquisition | undefined;
   next: PendingAcquisition | undefined;

@@ -1,7 +1,7 @@
 import { errorText } from '../contract/error-text.js';
 import type { Clock } from '../time/timers.js';
 
-/** Number of outcomes after which a new count begins. The description considers the present count and the previous one. */
+/** Number of outcomes after which a new count begins. `describeFailures` uses the present and the previous count. */
 const OUTCOMES_PER_COUNT = 50;
 const MIN_OUTCOMES_TO_MENTION_FAILURES = 20;
 const MAX_UNMENTIONED_FAILURE_SHARE = 0.1;
@@ -26,12 +26,12 @@ export class RecentOutcomes {
   }
 
   countSuccess(): void {
-    this.#count(0);
+    this.#countOutcome(0);
   }
 
   countFailure(error: unknown, clock: Clock): void {
     this.#lastFailure = { text: errorText(error), at: clock.now(), clock };
-    this.#count(1);
+    this.#countOutcome(1);
   }
 
   /** Returns `undefined` while few of the latest requests have failed. */
@@ -47,7 +47,7 @@ export class RecentOutcomes {
     return isMentioned ? `${failureCount} of the last ${outcomeCount} requests failed: ${text}` : undefined;
   }
 
-  #count(failures: 0 | 1): void {
+  #countOutcome(failures: 0 | 1): void {
     this.#outcomeCount += 1;
     this.#failureCount += failures;
     if (this.#outcomeCount < OUTCOMES_PER_COUNT) return;

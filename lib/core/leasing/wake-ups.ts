@@ -11,7 +11,7 @@ interface Waiter {
 /** Wakes waiting callers of this process when a message from the server names their owner. */
 export class WakeUps {
   readonly #clock: Clock;
-  readonly #byOwner = new Map<string, Waiter>();
+  readonly #waitersByOwner = new Map<string, Waiter>();
   #onUnknownOwner: (owner: string) => void = () => undefined;
 
   constructor(clock: Clock = systemClock) {
@@ -19,19 +19,19 @@ export class WakeUps {
   }
 
   has(owner: string): boolean {
-    return this.#byOwner.has(owner);
+    return this.#waitersByOwner.has(owner);
   }
 
   get isAnyWaiting(): boolean {
-    return this.#byOwner.size > 0;
+    return this.#waitersByOwner.size > 0;
   }
 
   watch(owner: string, wake: () => void): () => void {
     const waiter: Waiter = { wake };
-    this.#byOwner.set(owner, waiter);
+    this.#waitersByOwner.set(owner, waiter);
     return () => {
       waiter.timer?.cancel();
-      this.#byOwner.delete(owner);
+      this.#waitersByOwner.delete(owner);
     };
   }
 
@@ -41,17 +41,17 @@ export class WakeUps {
   }
 
   wakeAll(): void {
-    for (const { wake } of this.#byOwner.values()) wake();
+    for (const { wake } of this.#waitersByOwner.values()) wake();
   }
 
   /**
-   * Wakes the waiter that a message of the form `owner|milliseconds` names, after these milliseconds. The waiter then asks
-   * again, since the key may be free.
+   * Wakes the waiter that a message of the form `owner|milliseconds` names, after these milliseconds. The waiter then
+   * asks again, since the key may be free.
    */
   deliver(message: string): void {
     const separatorIndex = message.lastIndexOf('|');
     const owner = message.slice(0, separatorIndex);
-    const waiter = this.#byOwner.get(owner);
+    const waiter = this.#waitersByOwner.get(owner);
     if (!waiter) return this.#onUnknownOwner(owner);
     const delayMs = Number(message.slice(separatorIndex + 1));
     waiter.timer?.cancel();

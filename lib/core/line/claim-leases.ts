@@ -20,7 +20,7 @@ import { LineChanges } from './line-changes.js';
 const WAITER_TTL_MS = 5_000;
 const MAX_RETRY_MS = 1_000;
 
-/** Limits of a line, which is read and written as a whole. Owners beyond them poll, with no place in the line. */
+/** Limits of a line, which is read and written as a whole. Owners beyond the limits poll, without an entry. */
 interface LineLimits {
   readonly maxHolders: number;
   readonly maxWaiters: number;
@@ -32,7 +32,7 @@ const DEFAULT_LIMITS: LineLimits = { maxHolders: 1_000, maxWaiters: 500 };
 const MAX_DESCRIPTION_BYTES = 200;
 
 /**
- * Leases of keys with several holders. Such a key has one line of claims, a value that is changed by compare-and-swap.
+ * Leases of keys with several holders. Each of these keys has one line of claims, changed by compare-and-swap.
  * An exclusive owner joins the line if the key has one, and otherwise has a plain lease outside of any line.
  */
 export class ClaimLeases<Version> {
@@ -52,7 +52,7 @@ export class ClaimLeases<Version> {
     return !isExclusive(owner) || this.#exclusiveOwners.has(owner);
   }
 
-  /** Called for an owner that this process does not use again. */
+  /** Forgets an owner that this process does not use again. */
   forget(owner: string): void {
     this.#exclusiveOwners.delete(owner);
   }
@@ -72,12 +72,12 @@ export class ClaimLeases<Version> {
       ({ line, now, uncertaintyMs = 0, nextToken, lease }) => {
         if (lease && lease.owner !== owner) return { line, result: createLeaseRefusal(lease) };
         const isInLine = line.some((entry) => entry.owner === owner);
-        const room = roomIn(line, this.limits);
-        const mayEnter = mayWait && (isInLine || room.canAddWaiter);
+        const room = getRoom(line, this.limits);
+        const mayBeInLine = mayWait && (isInLine || room.canAddWaiter);
         const claimResult = applyClaim(
           line,
           { owner, until: now + uncertaintyMs + ttlMs, description },
-          mayEnter ? now + uncertaintyMs + WAITER_TTL_MS : undefined,
+          mayBeInLine ? now + uncertaintyMs + WAITER_TTL_MS : undefined,
           nextToken,
         );
         if (claimResult.granted && (isInLine || room.canAddHolder)) {
@@ -89,7 +89,7 @@ export class ClaimLeases<Version> {
           claimResult.granted || isWaiterFresh(line, owner, now + uncertaintyMs) ? line : claimResult.line;
         const refusal = createRefusal(nextLine, owner, now);
         const retryAfterMs = Math.min(refusal.retryAfterMs ?? MAX_RETRY_MS, MAX_RETRY_MS);
-        // An owner that found no room must poll this line, too. It must not join another queue of the server.
+        // An owner that found no room must poll this line, too, and must not join another queue of the server.
         return { line: nextLine, result: { ...refusal, retryAfterMs, staysInLine: mayWait } };
       },
     );
@@ -128,7 +128,7 @@ export class ClaimLeases<Version> {
         result: isHolder(line, owner),
       }));
     } finally {
-      // After an outage that was longer than its lease, the owner may never be released again.
+      // A failed release is not repeated once the lease has ended, so that no later call would delete the owner.
       this.#exclusiveOwners.delete(owner);
     }
   }
@@ -151,7 +151,7 @@ function packDescription(metadata: HolderMetadata): string {
 }
 
 /** Returns whether another holder or waiter may be added. A waiter becomes a holder even if no holder may be added. */
-function roomIn(line: Line, { maxHolders, maxWaiters }: LineLimits): { canAddHolder: boolean; canAddWaiter: boolean } {
+function getRoom(line: Line, { maxHolders, maxWaiters }: LineLimits): { canAddHolder: boolean; canAddWaiter: boolean } {
   const holderCount = line.filter(({ token }) => token !== undefined).length;
   const isFull = line.length >= maxHolders + maxWaiters;
   return {

@@ -47,7 +47,7 @@ class PendingChanges<Version> {
  * where possible. Separate swaps would invalidate each other's readings, and most of them would fail.
  */
 export class LineChanges<Version> {
-  /** A key without an entry has no change under way. */
+  /** Changes that wait for the next swap, by key. A key without an entry has no change under way. */
   readonly #pendingByKey = new Map<string, PendingChanges<Version>>();
 
   constructor(private readonly storage: LineStorage<Version>) {}

@@ -3,7 +3,7 @@ import type { Line } from './line.js';
 
 /** The value that a store keeps for a key (see `LineStorage`), as it was read. */
 export interface StoredLine<Version> {
-  /** Claims to the key. Expired ones may be among them. */
+  /** Claims to the key, which may include expired ones. */
   readonly line: Line;
   /** Time of the server in milliseconds, at the reading or shortly before it. */
   readonly now: number;
@@ -11,13 +11,13 @@ export interface StoredLine<Version> {
   readonly uncertaintyMs?: number;
   /** Token for the next grant, greater than all earlier tokens of the key. */
   readonly nextToken: bigint;
-  /** Whether one change may give the tokens after `nextToken` as well. @default false */
+  /** Whether one swap may grant several tokens: `nextToken` and the tokens after it. @default false */
   readonly allowsSeveralTokens?: boolean;
   /** Plain lease of an exclusive owner that found the key free. The lease is not in `line`. */
   readonly lease?: { readonly owner: string; readonly leftMs: number | null; readonly holder?: Holder };
   /** Claims that wait for `lease`, in a store that keeps these outside of `line`. */
   readonly waiters?: Line;
-  /** Version of the value, which `swap` compares. It changes with every change of the value. */
+  /** Version of the value, which `swap` compares. Every change of the value changes the version. */
   readonly version: Version;
 }
 

@@ -85,8 +85,8 @@ export function isHolder(line: Line, owner: string): boolean {
 
 /** Returns the owners of waiting claims that fit now. Each becomes a holder when it asks again. */
 export function findReadyWaiters(line: Line): string[] {
-  const doesFit = isHolderByIndex(line.map(claimOfEntry));
-  return line.filter(({ token }, index) => token === undefined && doesFit[index]).map(({ owner }) => owner);
+  const fitsByIndex = isHolderByIndex(line.map(claimOfEntry));
+  return line.filter(({ token }, index) => token === undefined && fitsByIndex[index]).map(({ owner }) => owner);
 }
 
 /**

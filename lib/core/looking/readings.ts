@@ -27,7 +27,7 @@ export async function readKeyState(service: ServiceContext, key: string): Promis
   };
 }
 
-/** Adds the share, and appends the bits of hand-offs to the fencing token. They are 0 for a lease's first caller. */
+/** Adds the share, and appends the hand-off bits of a lease's first caller to the fencing token: all of them are 0. */
 function withShareAndToken<Claimant extends KeyHolder | KeyWaiter>(claimant: Claimant): Claimant {
   const token = 'fencingToken' in claimant ? claimant.fencingToken : undefined;
   return {
@@ -68,16 +68,16 @@ export async function evictHolders(
 }
 
 export async function* listKeys(service: ServiceContext, prefix: string): AsyncGenerator<string, void, void> {
-  const pages = runOutsideLocks(() => service.backend.store.keys?.(prefix)[Symbol.asyncIterator]());
-  if (!pages) throw createUnsupportedError(`${service.backend.name} cannot list keys`, '');
+  const pageIterator = runOutsideLocks(() => service.backend.store.keys?.(prefix)[Symbol.asyncIterator]());
+  if (!pageIterator) throw createUnsupportedError(`${service.backend.name} cannot list keys`, '');
   try {
     for (;;) {
-      const { done, value: page } = await askStore(service, '', 'list the keys', () => pages.next());
+      const { done, value: page } = await askStore(service, '', 'list the keys', () => pageIterator.next());
       if (done === true) return;
       for (const key of page) yield key.slice(prefix.length);
     }
   } finally {
-    await pages.return?.();
+    await pageIterator.return?.();
   }
 }
 

@@ -16,7 +16,7 @@ export interface HandOffOptions {
 export const HAND_OFF_BITS: bigint = 11n;
 export const MAX_HAND_OFFS = 2_000;
 /**
- * Maximum number of hand-offs and transfers together, which fits into `HAND_OFF_BITS`. It leaves room for a few
- * transfers after `MAX_HAND_OFFS`.
+ * Maximum number of hand-offs and transfers together, which fits into `HAND_OFF_BITS`. A few transfers may follow
+ * `MAX_HAND_OFFS` hand-offs.
  */
 export const MAX_TRANSFERS = 2_047;

@@ -27,16 +27,16 @@ export interface TryAcquireOptions {
   /**
    * Whole milliseconds for which the key stays closed from the acquisition on, even after a release or a crash. The
    * lock is never handed off. After a crash the time counts from the last renewal. Where leases end with a session, a
-   * crash or a shutdown ends the time. Refused where they end with a connection. @default 0
+   * crash or a shutdown ends the time. Refused where leases end with a connection. @default 0
    */
   minHoldMs?: number;
-  /** Whether the lock is renewed every `ttlMs / 3`. `false`: it ends after `ttlMs` in any case. @default true */
+  /** Whether the lock is renewed every `ttlMs / 3`. `false`: the lock ends after `ttlMs`. @default true */
   watchdog?: boolean;
   /** Milliseconds after which the lock is lost, so that a hung task cannot keep a key for ever. @default Infinity */
   maxHoldMs?: number;
   /**
-   * Whether the same async call tree may take the key again. It then shares the lock of its outermost call, whose
-   * options apply. @default true
+   * Whether the same async call tree may take the key again. All its calls then share the lock of the outermost call,
+   * whose options apply. @default true
    */
   reentrant?: boolean;
   /**
@@ -62,7 +62,7 @@ export interface AcquireOptions extends TryAcquireOptions {
    * `withLock` has resolved. A failed release is reported to observers in both cases. @default true
    */
   awaitRelease?: boolean;
-  /** Signal that ends the wait: `acquire` then rejects with `signal.reason`. It does not end a lock that is held. */
+  /** Signal that ends the wait: `acquire` then rejects with `signal.reason`. The signal does not end a held lock. */
   signal?: AbortSignal;
 }
 
@@ -156,7 +156,7 @@ export function resolveOptions(
     limit,
     permits,
   } = options;
-  const resolved: ResolvedOptions = {
+  const resolvedOptions: ResolvedOptions = {
     ttlMs,
     waitMs,
     lockDelayMs,
@@ -167,22 +167,22 @@ export function resolveOptions(
     awaitRelease,
     mode,
   };
-  if (limit !== undefined) resolved.limit = limit;
-  if (permits !== undefined) resolved.permits = permits;
-  if (signal !== undefined) resolved.signal = signal;
-  assertNumber('ttlMs', resolved.ttlMs, MIN_TTL_MS, MAX_TTL_MS);
-  assertNumber('lockDelayMs', resolved.lockDelayMs, 0, MAX_TTL_MS - resolved.ttlMs);
-  assertWhole('minHoldMs', resolved.minHoldMs, 0, MAX_TTL_MS);
-  assertNumber('waitMs', resolved.waitMs, 0, Infinity);
-  assertNumber('maxHoldMs', resolved.maxHoldMs, 1, Infinity);
-  assertBoolean('watchdog', resolved.watchdog);
-  assertBoolean('reentrant', resolved.reentrant);
-  assertBoolean('awaitRelease', resolved.awaitRelease);
-  if (resolved.signal !== undefined && !(resolved.signal instanceof AbortSignal)) {
+  if (limit !== undefined) resolvedOptions.limit = limit;
+  if (permits !== undefined) resolvedOptions.permits = permits;
+  if (signal !== undefined) resolvedOptions.signal = signal;
+  assertNumber('ttlMs', resolvedOptions.ttlMs, MIN_TTL_MS, MAX_TTL_MS);
+  assertNumber('lockDelayMs', resolvedOptions.lockDelayMs, 0, MAX_TTL_MS - resolvedOptions.ttlMs);
+  assertWhole('minHoldMs', resolvedOptions.minHoldMs, 0, MAX_TTL_MS);
+  assertNumber('waitMs', resolvedOptions.waitMs, 0, Infinity);
+  assertNumber('maxHoldMs', resolvedOptions.maxHoldMs, 1, Infinity);
+  assertBoolean('watchdog', resolvedOptions.watchdog);
+  assertBoolean('reentrant', resolvedOptions.reentrant);
+  assertBoolean('awaitRelease', resolvedOptions.awaitRelease);
+  if (resolvedOptions.signal !== undefined && !(resolvedOptions.signal instanceof AbortSignal)) {
     refuseOption('signal', 'must be an AbortSignal');
   }
-  assertClaim(resolved);
-  return resolved;
+  assertClaim(resolvedOptions);
+  return resolvedOptions;
 }
 
 function assertClaim({ mode, limit, permits }: ResolvedOptions): void {

@@ -13,18 +13,18 @@ import {
 type StoreProperties = Pick<LeaseStore, 'name' | 'traits'>;
 
 /**
- * @throws LockConfigurationError when `backend` does not support the TTL, claim, `minHoldMs` or lock-delay of `options`
+ * @throws LockConfigurationError when `store` does not support the TTL, claim, `minHoldMs` or lock-delay of `options`
  */
-export function assertLockIsSupported(options: ResolvedOptions, backend: StoreProperties): void {
+export function assertLockIsSupported(options: ResolvedOptions, store: StoreProperties): void {
   const { ttlMs, lockDelayMs, minHoldMs } = options;
-  assertTtl(ttlMs, backend);
-  assertClaimIsSupported(options, backend);
-  assertMinHoldIsSupported(minHoldMs, backend);
+  assertTtl(ttlMs, store);
+  assertClaimIsSupported(options, store);
+  assertMinHoldIsSupported(minHoldMs, store);
   if (lockDelayMs === 0) return;
-  const { endsWith, ttlLimits } = backend.traits ?? {};
+  const { endsWith, ttlLimits } = store.traits ?? {};
   if (endsWith === 'connection') {
     throw new LockConfigurationError(
-      `${backend.name} can keep no lock-delay: a holder that crashes ends its connection, and the server frees the key at once`,
+      `${store.name} can keep no lock-delay: a holder that crashes ends its connection, and the server frees the key at once`,
       'lockDelayMs',
     );
   }
@@ -32,7 +32,7 @@ export function assertLockIsSupported(options: ResolvedOptions, backend: StorePr
   if (lockDelayMs > maxMs) {
     refuseOption(
       'lockDelayMs',
-      `must be from 0 to ${maxMs} with ${backend.name} and a ttlMs of ${ttlMs}; it was ${lockDelayMs}`,
+      `must be from 0 to ${maxMs} with ${store.name} and a ttlMs of ${ttlMs}; it was ${lockDelayMs}`,
     );
   }
 }
@@ -76,7 +76,7 @@ export function getUntrustedMs(
   return endsWith === 'ttl' ? Math.max(lockDelayMs, minHoldMs - ttlMs) : lockDelayMs;
 }
 
-/** @throws LockConfigurationError when `ttlMs` is not within the limits of `backend` */
+/** @throws LockConfigurationError when `ttlMs` is not within the limits of the store */
 export function assertTtl(ttlMs: number, { name, traits }: StoreProperties): void {
   const ttlLimits = traits?.ttlLimits;
   if (ttlLimits === undefined || (ttlMs >= ttlLimits.minMs && ttlMs <= ttlLimits.maxMs)) return;

@@ -9,7 +9,7 @@ interface TreeWait extends LockWait {
 
 /** All waits in this process of call trees that already hold keys. */
 export class TreeWaits {
-  readonly #byHold = new Map<Hold, Set<TreeWait>>();
+  readonly #waitsByHold = new Map<Hold, Set<TreeWait>>();
 
   /**
    * Returns the waits of other call trees that form a circle if the tree with `treeHolds` waits for `wantedKey`.
@@ -25,7 +25,7 @@ export class TreeWaits {
     if (!wantedHold || visitedHolds.has(wantedHold)) return undefined;
     if (treeHolds.includes(wantedHold)) return [];
     visitedHolds.add(wantedHold);
-    for (const wait of this.#byHold.get(wantedHold) ?? []) {
+    for (const wait of this.#waitsByHold.get(wantedHold) ?? []) {
       const otherWaits = this.findCircle(serviceHolds, treeHolds, wait.wanted, visitedHolds);
       if (otherWaits) return [{ held: wait.held, wanted: wait.wanted }, ...otherWaits];
     }
@@ -35,12 +35,12 @@ export class TreeWaits {
   /** Returns a function that removes the wait. */
   add(holds: readonly Hold[], wanted: string): () => void {
     const wait = { holds, held: holds.map(({ key }) => key), wanted };
-    for (const hold of holds) this.#byHold.set(hold, (this.#byHold.get(hold) ?? new Set()).add(wait));
+    for (const hold of holds) this.#waitsByHold.set(hold, (this.#waitsByHold.get(hold) ?? new Set()).add(wait));
     return () => {
       for (const hold of holds) {
-        const waits = this.#byHold.get(hold);
+        const waits = this.#waitsByHold.get(hold);
         waits?.delete(wait);
-        if (waits?.size === 0) this.#byHold.delete(hold);
+        if (waits?.size === 0) this.#waitsByHold.delete(hold);
       }
     };
   }

@@ -5,7 +5,7 @@ import { createUnlimitedAbortController } from '../time/unlimited-abort-controll
 /** Locks of several keys that were taken together and are released together. Only `LockService` creates one. */
 export class LockSet implements AsyncDisposable {
   #lossController: AbortController | undefined;
-  /** Listeners to the locks' signals. They are removed at the end, because a re-entered lock outlives the set. */
+  /** Listeners to the locks' signals, removed at the end of the set, which a re-entered lock outlives. */
   readonly #listeners: AbortListener[] = [];
 
   /** @internal */
@@ -14,7 +14,7 @@ export class LockSet implements AsyncDisposable {
     readonly locks: readonly LockHandle[],
   ) {}
 
-  /** Signal that aborts with the `LockLostError` of the first lost lock. A release does not abort it. */
+  /** Signal that aborts with the `LockLostError` of the first lost lock. A release does not abort the signal. */
   get signal(): AbortSignal {
     const controller = (this.#lossController ??= this.#listenForLosses());
     // Reading a lock's signal aborts it if the lock expired while the event loop was blocked.

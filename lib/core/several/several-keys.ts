@@ -56,15 +56,15 @@ export class SeveralKeys {
   }
 
   /**
-   * Tries all `keys` at once, for a caller that waits until the deadline at most. Returns the locks before the first key
-   * that is not free, and releases the others.
+   * Tries all `keys` at once, for a caller that waits until the deadline at most. Returns the locks before the first
+   * key that is not free, and releases the others.
    */
   async #takeFreeKeys(keys: readonly ResolvedKey[], deadline: Deadline): Promise<LockHandle[]> {
-    const lateController = new AbortController();
-    const attempts = Promise.all(keys.map((key) => this.#tryKey(key, lateController.signal)));
+    const timeoutController = new AbortController();
+    const attempts = Promise.all(keys.map((key) => this.#tryKey(key, timeoutController.signal)));
     const mayWait = keys.some(({ options }) => options.waitMs > 0);
     if (mayWait && !(await isFulfilledWithin(this.clock, Math.max(deadline.remainingMs, SILENCE_MS), attempts)))
-      lateController.abort();
+      timeoutController.abort();
     const results = await attempts;
     const busyIndex = results.indexOf(null);
     const resultsBeforeBusy = busyIndex < 0 ? results : results.slice(0, busyIndex);
@@ -73,9 +73,9 @@ export class SeveralKeys {
     return resultsBeforeBusy.filter((lock) => lock !== null);
   }
 
-  /** A failed attempt counts as a busy key. The caller then waits for this key, and throws if that fails, too. */
-  async #tryKey({ key, options }: ResolvedKey, lateSignal: AbortSignal): Promise<LockHandle | null> {
-    const joinedSignal = new JoinedSignal(options.signal ? [options.signal, lateSignal] : [lateSignal]);
+  /** A failed attempt counts as a busy key. The caller then waits for this key, and throws if the wait fails, too. */
+  async #tryKey({ key, options }: ResolvedKey, timeoutSignal: AbortSignal): Promise<LockHandle | null> {
+    const joinedSignal = new JoinedSignal(options.signal ? [options.signal, timeoutSignal] : [timeoutSignal]);
     const attemptOptions: ResolvedOptions = { ...options, signal: joinedSignal.signal };
     try {
       return await this.locker.tryAcquire(key, attemptOptions);

@@ -4,7 +4,7 @@ import { assertKey } from '../contract/key.js';
 import { assertOptions, isObject } from '../kit/option-checks.js';
 import type { AcquireOptions, ResolvedOptions, TryAcquireOptions } from '../options/lock-options.js';
 
-/** Key with its own claim. Without a claim it has that of the call's options. */
+/** Key with its own claim. A key without one gets the claim of the call's options. */
 export interface KeyClaim extends Pick<TryAcquireOptions, 'mode' | 'limit' | 'permits'> {
   readonly key: string;
 }
@@ -31,19 +31,19 @@ export function resolveKeys(
     throw new LockConfigurationError('several locks need a list of one key or more', 'keys');
   }
   const commonOptions = resolve(options);
-  const resolvedByKey = new Map<string, ResolvedKey[]>();
+  const claimsByKey = new Map<string, ResolvedKey[]>();
   for (const wantedKey of keys) {
     const resolvedKey =
       typeof wantedKey === 'string'
         ? { key: wantedKey, options: commonOptions }
         : resolveClaim(wantedKey, commonOptions, resolve);
     assertKey(resolvedKey.key);
-    const earlierClaims = resolvedByKey.get(resolvedKey.key);
+    const earlierClaims = claimsByKey.get(resolvedKey.key);
     if (earlierClaims) earlierClaims.push(resolvedKey);
-    else resolvedByKey.set(resolvedKey.key, [resolvedKey]);
+    else claimsByKey.set(resolvedKey.key, [resolvedKey]);
   }
-  const sortedKeys = [...resolvedByKey.keys()].toSorted();
-  return sortedKeys.map((key) => findStrongestClaim(key, resolvedByKey.get(key) ?? []));
+  const sortedKeys = [...claimsByKey.keys()].toSorted();
+  return sortedKeys.map((key) => findStrongestClaim(key, claimsByKey.get(key) ?? []));
 }
 
 function resolveClaim(
@@ -71,8 +71,10 @@ function resolveClaim(
  */
 function findStrongestClaim(key: string, resolvedKeys: readonly ResolvedKey[]): ResolvedKey {
   const claims = resolvedKeys.map(({ options }) => claimOfOptions(options));
-  const strongest = resolvedKeys.find(({ options }) => claims.every((claim) => covers(claimOfOptions(options), claim)));
-  if (strongest) return strongest;
+  const strongestClaim = resolvedKeys.find(({ options }) =>
+    claims.every((claim) => covers(claimOfOptions(options), claim)),
+  );
+  if (strongestClaim) return strongestClaim;
   const descriptions = [...new Set(claims.map(describeClaim))].join(' and ');
   throw new LockConfigurationError(
     `${quote(key)} is wanted ${descriptions} in one call, and none of these covers the others: give it once, with what the work needs`,

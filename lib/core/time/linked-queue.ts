@@ -1,4 +1,4 @@
-/** Item of a `LinkedQueue`. It can be in one queue at a time. */
+/** Item of a `LinkedQueue`, which can be in one queue at a time. */
 export interface Linked<T> {
   previous: T | undefined;
   next: T | undefined;

@@ -7,7 +7,7 @@ import * as timers from 'node:timers';
  */
 export const { clearImmediate, clearTimeout, setImmediate, setInterval, setTimeout } = timers;
 
-/** Returns the milliseconds since `PROCESS_START_MS`. They never step back. */
+/** Returns the milliseconds since `PROCESS_START_MS`. The result never decreases. */
 export const monotonicNow: () => number = performance.now.bind(performance);
 
 /** Time in milliseconds that the wall clock showed when `monotonicNow` was 0. */

@@ -9,7 +9,7 @@ export function scheduleReplyTimeout(
   options?: Parameters<Clock['schedule']>[2],
 ): Timer {
   let immediate: NodeJS.Immediate | undefined;
-  // After a blocked event loop timers fire before answers are read. `setImmediate` lets these answers come first.
+  // After a blocked event loop timers fire before answers are read. `setImmediate` lets the answers come first.
   const timer = clock.schedule(delayMs, () => (immediate = setImmediate(onSilence)), options);
   const cancel = (): void => {
     timer.cancel();

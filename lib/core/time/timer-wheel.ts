@@ -6,7 +6,10 @@ import type { Clock, Timer } from './timers.js';
 /** Maximum number of callbacks in one iteration of the event loop, so that other work is not delayed. */
 const MAX_CALLBACKS_PER_ITERATION = 250;
 
-/** Pause between two of these iterations, for reading answers. With 100,000 locks requests become a third cheaper. */
+/**
+ * Pause between two iterations with callbacks, in which answers are read. With 100,000 locks the pause makes requests a
+ * third cheaper.
+ */
 const PAUSE_MS = 1;
 
 /** Number of grid points up to which an empty point is kept, because a new timer often needs the same time. */
@@ -44,7 +47,7 @@ export class TimerWheel {
     return this.#gridPoints.get(time) ?? this.#createGridPoint(time);
   }
 
-  /** @internal Removes an empty grid point if there are many points. Each TTL has grid points of its own. */
+  /** @internal Removes an empty grid point if there are many points, because each TTL adds grid points of its own. */
   discardEmptyPoint(point: GridPoint): void {
     if (this.#gridPoints.size <= MAX_KEPT_POINTS || this.#gridPoints.get(point.time) !== point) return;
     this.#gridPoints.delete(point.time);
@@ -56,20 +59,20 @@ export class TimerWheel {
     this.#gridPoints.set(time, point);
     const run = (): void => {
       this.#gridPoints.delete(time);
-      runInIterations(point);
+      runDueTimers(point);
     };
     point.clockTimer = runDetached(() => this.clock.schedule(time - this.clock.now(), run, { background: true }));
     return point;
   }
 }
 
-function runInIterations(point: GridPoint): void {
+function runDueTimers(point: GridPoint): void {
   for (let count = 0; count < MAX_CALLBACKS_PER_ITERATION; count += 1) {
     const timer = point.first;
     if (!timer) return;
     timer.run();
   }
-  setTimeout(runInIterations, PAUSE_MS, point);
+  setTimeout(runDueTimers, PAUSE_MS, point);
 }
 
 export class WheelTimer implements Timer, Linked<WheelTimer> {

@@ -6,9 +6,9 @@ export interface Timer {
   cancel(): void;
 }
 
-/** Monotonic clock of a lock service. Only tests replace it: see `ManualClock` in `./testing`. */
+/** Monotonic clock of a lock service. Only tests replace the clock: see `ManualClock` in `./testing`. */
 export interface Clock {
-  /** Returns the milliseconds since an arbitrary start. They never step back, whatever happens to the wall clock. */
+  /** Returns the milliseconds since an arbitrary start. The result never decreases, whatever the wall clock does. */
   now(): number;
   /**
    * Runs `callback` once, `delayMs` from now. Any delay is allowed; `Infinity` never runs. A background timer does not
@@ -17,7 +17,7 @@ export interface Clock {
   schedule(delayMs: number, callback: () => void, options?: { readonly background?: boolean }): Timer;
 }
 
-/** Maximum delay of a timer of Node, which would fire a longer one at once. Longer delays are split. */
+/** Maximum delay of a timer of Node. A timer with a longer delay would fire at once: longer delays are split. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const NO_TIMER: Timer = { cancel: () => undefined };

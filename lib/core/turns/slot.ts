@@ -4,7 +4,7 @@ import type { ResolvedOptions } from '../options/lock-options.js';
 /** Lone surrogate, which no key contains, because keys are well-formed. */
 const CLAIM_SEPARATOR = '\ud800';
 
-/** Returns a name for all callers with the same key and claim. For exclusive callers it is the key. */
+/** Returns a name for all callers with the same key and claim. The name for exclusive callers is the key. */
 export function slotOf(key: string, options: ResolvedOptions): string {
   const suffix = ownerSuffixOf(options);
   return suffix === '' ? key : key + CLAIM_SEPARATOR + suffix;

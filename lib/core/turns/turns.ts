@@ -8,6 +8,7 @@ import { Waiter } from './waiter.js';
 /** Taken turns and waiting callers of one slot. See `slotOf` for slots. */
 class SlotTurns<Handover> {
   readonly waiters = new Set<Waiter<Handover>>();
+  /** Number of taken turns, at least 1: `Turns` keeps no slot without a taken turn. */
   takenCount = 1;
   /** Number of taken turns that do not count against the maximum: see `shareTurn` and `takeExtraTurn` of `Turns`. */
   exemptCount = 0;
@@ -86,6 +87,7 @@ export class Turns<Handover> {
     this.#turnsBySlot.get(slot)?.firstWaiter?.resolve(handover);
   }
 
+  /** Ends the caller's turn. The first waiter gets the turn without a handover. */
   endTurn(slot: string): void {
     this.#obstaclesBySlot.delete(slot);
     const turns = this.#turnsBySlot.get(slot);
@@ -163,7 +165,7 @@ export class Turns<Handover> {
     for (const waiter of this.#turnsBySlot.get(slot)?.waiters ?? []) waiter.reject(reason);
   }
 
-  /** Creates the object of a slot that had one turn and no waiter: `tryTakeTurn` saves it. */
+  /** Returns the object of a slot. Creates the object after a `tryTakeTurn` for a free slot, which creates none. */
   #getOrCreateTurns(slot: string): SlotTurns<Handover> {
     if (!this.#turnsBySlot.has(slot)) throw new Error('somebody has a turn, or has asked for one');
     const turns = this.#turnsBySlot.get(slot) ?? new SlotTurns();

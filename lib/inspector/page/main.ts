@@ -9,7 +9,7 @@ import { showOverview, showTroubles } from './overview.js';
 import { describeError } from './texts.js';
 
 const REFRESH_MS = 2_000;
-/** Minimum ratio of the pause after an answer to the wait for it. A slow server thus gets fewer requests. */
+/** Minimum ratio of the pause after an answer to the time that the answer took. A slow server gets fewer requests. */
 const REST_FACTOR = 5;
 /** Milliseconds without a keystroke after which the search is sent to the server. */
 const TYPING_PAUSE_MS = 250;

@@ -9,7 +9,7 @@ export function showNotice(text: string, kind: 'good' | '' = ''): void {
   notice.hidden = text === '';
 }
 
-/** Hides the notice of a failure; good news stays until the next notice. */
+/** Hides the notice of a failure. The notice of a success stays until the next notice. */
 export function hideFailure(): void {
   if (notice.className === '') showNotice('');
 }

@@ -95,7 +95,10 @@ function blankLiterals(source: string): string {
   return blankLiteralsFrom(source, 0, false).code;
 }
 
-/** Reads to the end of the source, or to the brace that closes a substitution `${…}`. Returns this position, too. */
+/**
+ * Blanks the literals from `start` to the end of the source, or to the brace that closes a substitution `${…}`. Also
+ * returns that position.
+ */
 function blankLiteralsFrom(
   source: string,
   start: number,

@@ -15,8 +15,8 @@ const ESCAPE_OR_PLACEHOLDER_PATTERN = new RegExp(
 const PATH_PATTERN = new RegExp(`^${PATH_PATTERN_SOURCE}$`, 'u');
 
 /**
- * Template such as `lock_sale_:id`, split at its placeholders. A placeholder is `:id`, `:dto.sku` or, where letters follow,
- * `:{id}st`. `\\:` stands for a colon, `\\\\` for a backslash. A colon that no name follows stands for itself.
+ * Template such as `lock_sale_:id`, split at its placeholders. A placeholder is `:id`, `:dto.sku` or, where letters
+ * follow, `:{id}st`. `\\:` stands for a colon, `\\\\` for a backslash. A colon that no name follows stands for itself.
  */
 export interface KeyTemplate {
   readonly source: string;

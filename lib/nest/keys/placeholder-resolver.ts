@@ -127,7 +127,7 @@ export class PlaceholderResolver {
 
   /**
    * Returns the only object among the declared arguments, not counting lock handles; `undefined` for none or several.
-   * Ignores undeclared arguments, because Nest may pass a response or a context as such.
+   * Ignores undeclared arguments, because Nest may pass a response or a context after the declared ones.
    */
   #findOnlyObjectArgument(args: readonly unknown[]): object | undefined {
     const count = this.#argumentNames.hasRestParameter ? args.length : this.#declaredArgumentCount;

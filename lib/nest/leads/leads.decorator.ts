@@ -17,15 +17,16 @@ export interface LeadsMethod {
   readonly key: string;
   readonly backend: string;
   readonly options: LeadOptions;
-  readonly injectedServiceKey: symbol;
+  /** Property in which an instance has its `LockService`. */
+  readonly serviceProperty: symbol;
 }
 
 const METADATA_KEY = Symbol.for('nestjs-distributed-lock/methods with @Leads');
 
 /**
- * Runs the method in one process of the application at a time, from the bootstrap to the shutdown, as `LockService.lead`
- * does. The method gets the handle of its term, and must return soon after `term.signal` aborts. The method must belong to a
- * singleton provider. `LockService.leadership(key)` tells whether this process leads.
+ * Runs the method in one process of the application at a time, from the bootstrap to the shutdown, as
+ * `LockService.lead` does. The method gets the handle of its term, and must return soon after `term.signal` aborts. The
+ * method must belong to a singleton provider. `LockService.leadership(key)` tells whether this process leads.
  * @throws LockConfigurationError at decoration: an invalid key, or one with placeholders; a static method
  */
 export function Leads(keyOrOptions: string | LeadsOptions) {
@@ -46,9 +47,9 @@ export function Leads(keyOrOptions: string | LeadsOptions) {
     if (typeof target === 'function' || !isMethod(method)) {
       throw new LockConfigurationError(`@Leads belongs on a method of instances, which ${label} is not`, 'method');
     }
-    const injectedServiceKey = Symbol(`LockService of @Leads ${label}, of the backend ${backend}`);
-    Inject(getLockServiceToken(backend))(target, injectedServiceKey);
-    const leadsMethod: LeadsMethod = { declaration, key: parseKey(key, label), backend, options, injectedServiceKey };
+    const serviceProperty = Symbol(`LockService of @Leads ${label}, of the backend ${backend}`);
+    Inject(getLockServiceToken(backend))(target, serviceProperty);
+    const leadsMethod: LeadsMethod = { declaration, key: parseKey(key, label), backend, options, serviceProperty };
     Reflect.defineMetadata(METADATA_KEY, [...getLeadsMethods(target), leadsMethod], target);
   };
 }

@@ -99,11 +99,11 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
 
   #startLeadership(
     instance: object,
-    { declaration, key, backend, options, injectedServiceKey }: LeadsMethod,
+    { declaration, key, backend, options, serviceProperty }: LeadsMethod,
     host: ProviderWrapper['host'],
   ): Leadership {
     // Nest injects no properties into instances that a factory has made.
-    const injectedService: LockService | undefined = Reflect.get(instance, injectedServiceKey);
+    const injectedService: LockService | undefined = Reflect.get(instance, serviceProperty);
     const service = injectedService ?? this.#findService(getLockServiceToken(backend), host);
     const work = (term: LockHandle): unknown => {
       const method: unknown = Reflect.get(instance, declaration.name);

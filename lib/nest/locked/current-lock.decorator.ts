@@ -14,8 +14,8 @@ type TakesLock<Target, Name, Index extends number> = Name extends keyof Target
   : number;
 
 /**
- * Passes the `LockHandle` that `@Locked` took for this call; with several keys, the handle of the last one. Callers leave
- * the argument out, so declare it optional: `buy(id: string, @CurrentLock() lock?: LockHandle)`.
+ * Passes the `LockHandle` that `@Locked` took for this call; with several keys, the handle of the last one. Callers
+ * leave the argument out, so declare it optional: `buy(id: string, @CurrentLock() lock?: LockHandle)`.
  */
 export function CurrentLock() {
   return <Target extends object, Name extends string | symbol | undefined, Index extends number>(

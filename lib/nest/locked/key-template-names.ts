@@ -4,7 +4,7 @@ import type { KeyTemplate } from '../keys/key-template.js';
 import { getLockedMethods } from './locked-methods.js';
 import { isObject } from '../../decorators/is-object.js';
 
-/** Patterns of a plain and of an encoded character. Results of `encodeValue` in `locked-keys.ts` have no others. */
+/** Patterns of a plain and of an encoded character. Results of `encodeValue` in `locked-keys.ts` consist of these. */
 const PLAIN_CHAR_SOURCE = String.raw`[\p{L}\p{M}\p{N}.@-]`;
 const ENCODED_CHAR_SOURCE = '%[0-9A-F]{2}';
 
@@ -16,7 +16,7 @@ export class KeyTemplateNames {
 
   constructor(templates: readonly KeyTemplate[]) {
     const templatesBySource = new Map(templates.map((template) => [template.source, template]));
-    // The template with the most text comes first, because several templates may match one key.
+    // The template with the longest literal text comes first, because several templates may match one key.
     this.#templates = [...templatesBySource.values()]
       .toSorted((one, other) => getLiteralText(other).length - getLiteralText(one).length)
       .map((template) => ({ name: template.source, pattern: createTemplatePattern(template) }));

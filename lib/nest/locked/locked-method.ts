@@ -107,23 +107,23 @@ export class LockedMethod {
       if (!isObject(instance)) throw this.#createServiceError('it was called without its instance');
       const service = this.#getService(instance);
       const context = getHandlerContext(instance, this.declaration);
-      const request = { service, keys: this.#keys.resolve(instance, args, context) };
+      const lockRequest = { service, keys: this.#keys.resolve(instance, args, context) };
       const callMethod = (locks: readonly LockHandle[]): unknown =>
         Reflect.apply(this.method, instance, this.#insertLock(args, locks));
       if (isStreaming) {
         this.#assertNoStep();
-        return this.#createLockedObservable(request, args, callMethod, context);
+        return this.#createLockedObservable(lockRequest, args, callMethod, context);
       }
       const runStep = this.step?.prepare(instance, args, context);
       const writesResponse = context?.getType() === 'http' && hasResponseParameter(this.declaration);
-      return this.#callWithFollowedResult(request, args, { callMethod, runStep, writesResponse });
+      return this.#callWithFollowedResult(lockRequest, args, { callMethod, runStep, writesResponse });
     } catch (error) {
       return isStreaming ? throwError(() => error) : Promise.reject(error);
     }
   }
 
   #createLockedObservable(
-    request: LockRequest,
+    lockRequest: LockRequest,
     args: readonly unknown[],
     callMethod: MethodCall['callMethod'],
     context: ExecutionContext | undefined,
@@ -132,7 +132,7 @@ export class LockedMethod {
       this.#onBusy === 'skip' ? createSkippedStream(context) : toObservable(() => this.#getBusyResult(error, args));
     return createLockedStream((work, unsubscribeSignal) => {
       const streamWork: LockedWork<Observable<unknown>> = (locks) => work(locks).then(() => EMPTY);
-      return this.#runLocked(request, streamWork, createBusyStream, unsubscribeSignal);
+      return this.#runLocked(lockRequest, streamWork, createBusyStream, unsubscribeSignal);
     }, callMethod);
   }
 
@@ -144,7 +144,7 @@ export class LockedMethod {
   ): Promise<unknown> {
     const request = getCurrentRequest();
     const outlivesRequest = this.#outlivesClient || request?.hasEnded === true;
-    const isLate = request?.isAbandoned === true && !this.#outlivesClient && !currentLock();
+    const hasAbandonedRequest = request?.isAbandoned === true && !this.#outlivesClient && !currentLock();
     return new Promise((resolve, reject) => {
       const whenReleased = (): Promise<unknown> => lockedRun;
       const callAndFollow: LockedWork<unknown> = async (locks) => {
@@ -156,7 +156,7 @@ export class LockedMethod {
           writesResponse,
           request,
           outlivesRequest,
-          isLate,
+          hasAbandonedRequest,
           getTtlMs: () => lockRequest.service.resolve(this.#acquireOptions).ttlMs,
         });
         if (!result) return returnedValue;

@@ -72,19 +72,19 @@ async function forwardWhileHeld(
   forward: (value: unknown) => void,
   unsubscribeSignal: AbortSignal,
 ): Promise<void> {
-  // A signal that has aborted has no event any more.
+  // An aborted signal does not emit the event that `takeUntil` waits for.
   if (unsubscribeSignal.aborted) return;
   for (const lock of locks) lock.throwIfLost();
-  const losses = locks.map(failOnLoss);
+  const losses = locks.map(createLossStream);
   const forwardValue = (value: unknown): void => {
-    // After a blocked event loop the `abort` event may be late, while `aborted` is true at once.
+    // After a blocked event loop, a lost lock may not have emitted `abort` yet. Reading `signal` emits the event.
     if (locks.every(({ signal }) => !signal.aborted)) forward(value);
   };
   const values = source.pipe(takeUntil(merge(fromEvent(unsubscribeSignal, 'abort'), ...losses)), tap(forwardValue));
   await lastValueFrom(values.pipe(ignoreElements()), { defaultValue: undefined });
 }
 
-function failOnLoss({ signal }: LockHandle): Observable<never> {
+function createLossStream({ signal }: LockHandle): Observable<never> {
   return new Observable((subscriber) => {
     if (signal.aborted) return subscriber.error(signal.reason);
     const listener = new AbortListener(signal, () => subscriber.error(signal.reason));

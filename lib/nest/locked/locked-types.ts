@@ -61,8 +61,8 @@ type FitsKey<Args extends unknown[], Target extends Lockable> = ((...args: Args)
   : { readonly 'the key function takes other arguments than the method': never };
 
 /**
- * Type `unknown` where the method's return type allows for the busy result; else a message. It is also `unknown` where the
- * type of the options does not tell `onBusy`.
+ * Type `unknown` where the method's return type allows for the busy result; else a message. It is also `unknown` where
+ * the type of the options does not tell `onBusy`.
  */
 type FitsBusy<Busy extends OnBusy, Target extends Lockable> = OnBusy extends Busy
   ? unknown

@@ -14,12 +14,12 @@ import { MethodStep } from './method-step.js';
 type UncheckedDecorator = (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => void;
 
 /**
- * Runs the method under a lock. The lock is held until the promise, the Observable or the stream that the method returns
- * has ended.
+ * Runs the method under a lock. The lock is held until the promise, the Observable or the stream that the method
+ * returns has ended.
  *
- * `key` is a template such as `lock_sale_:id`, an array of templates, or a function of the method's own arguments. Several
- * keys are taken together or not at all; a key that is an object has a claim of its own. The value of a placeholder is the
- * first of these that exists:
+ * `key` is a template such as `lock_sale_:id`, an array of templates, or a function of the method's own arguments.
+ * Several keys are taken together or not at all; a key that is an object has a claim of its own. The value of a
+ * placeholder is the first of these that exists:
  * - a parameter with `@LockKey('id')`
  * - a parameter with `@Param('id')` or another decorator of Nest that names it
  * - an argument, `:id`, or its property, `:dto.sku`
@@ -29,7 +29,8 @@ type UncheckedDecorator = (target: object, name: string | symbol, descriptor?: P
  * Names of arguments need two letters, and four in minified builds.
  *
  * Put `@Locked` above `@Transactional()`, so that the commit comes before the release.
- * @throws LockConfigurationError at decoration: an option or template that can never work; a static method; two `@Locked`
+ * @throws LockConfigurationError at decoration: an option or template that can never work; a static method; two
+ * `@Locked`
  */
 export function Locked<Args extends unknown[], Busy extends OnBusy>(
   key: KeyFunction<Args>,

@@ -18,8 +18,8 @@ import { assertOverridesLocked } from './unlocked.decorator.js';
 type ProviderWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /**
- * Instances that this class gave their services, because Nest injects nothing into them. An instance may be a provider
- * of several applications. The last application then replaces the services of the instance.
+ * Instances whose services this class has set, because Nest injects nothing into them. An instance may be a provider of
+ * several applications. The last application then replaces the services of the instance.
  */
 const instancesWithSetServices = new WeakSet<object>();
 

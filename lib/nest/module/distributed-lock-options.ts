@@ -38,9 +38,9 @@ export interface DistributedLockExtras {
 }
 
 /**
- * Token of the module's options: the argument of `forRoot`, or the result of the factory in `forRootAsync`. Tests replace
- * them: `overrideProvider(DISTRIBUTED_LOCK_OPTIONS).useValue(memory())` puts one backend in the place of all named ones. The
- * real backends are then neither opened nor started.
+ * Token of the module's options: the argument of `forRoot`, or the result of the factory in `forRootAsync`. Tests
+ * replace them: `overrideProvider(DISTRIBUTED_LOCK_OPTIONS).useValue(memory())` puts one backend in the place of all
+ * named ones. The real backends are then neither opened nor started.
  */
 export const DISTRIBUTED_LOCK_OPTIONS = Symbol.for('nestjs-distributed-lock/options of DistributedLockModule');
 

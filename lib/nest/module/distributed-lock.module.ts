@@ -80,8 +80,9 @@ function createLockErrorProviders(answers: LockAnswers): Provider[] {
 }
 
 /**
- * Provides a `LockService` for each backend and makes `@Locked` work. Import the module once, in the root module. The module
- * closes the backends when the application shuts down: call `app.enableShutdownHooks()`, so that signals shut it down.
+ * Provides a `LockService` for each backend and makes `@Locked` work. Import the module once, in the root module. The
+ * module closes the backends when the application shuts down: call `app.enableShutdownHooks()`, so that signals shut it
+ * down.
  */
 @Module({ imports: [DiscoveryModule, LeadsModule], providers: [SingletonCheck, LockedExplorer] })
 export class DistributedLockModule extends ConfigurableModuleClass {
@@ -110,8 +111,8 @@ export class DistributedLockModule extends ConfigurableModuleClass {
    *   useFactory: (config: ConfigService) => redis({ url: config.getOrThrow('REDIS_URL') }),
    * })
    * ```
-   * `backends` lists the names, if there are others than `default`. Nest needs them, `isGlobal` and `exceptionFilter` before
-   * it runs the factory. Hence these three options stand beside the factory.
+   * `backends` lists the names, if there are others than `default`. Nest needs them, `isGlobal` and `exceptionFilter`
+   * before it runs the factory. Hence these three options stand beside the factory.
    */
   static override forRootAsync({ backends, ...options }: DistributedLockAsyncOptions): DynamicModule {
     return super.forRootAsync({ ...options, ...(backends ? { names: backends } : {}) });

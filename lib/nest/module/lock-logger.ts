@@ -10,8 +10,9 @@ export interface LockLoggerOptions {
 }
 
 /**
- * Logs events that callers do not see, or see too late. `DistributedLockModule` makes a `LockLogger` for each backend, unless
- * its option `logger` is `false`. For a service without the module: `new LockService(backend, { observers: [new LockLogger()] })`.
+ * Logs events that callers do not see, or see too late. `DistributedLockModule` makes a `LockLogger` for each backend,
+ * unless its option `logger` is `false`. For a service without the module:
+ * `new LockService(backend, { observers: [new LockLogger()] })`.
  */
 export class LockLogger implements LockObserver {
   readonly #logger: LoggerService;

@@ -63,7 +63,9 @@ export class LockServices implements NamedLockServices, BeforeApplicationShutdow
     }
   }
 
-  /** Starts the grace time before Nest closes the HTTP server, because a request that never ends keeps the server open. */
+  /**
+   * Starts the grace time before Nest closes the HTTP server, because a request that never ends keeps the server open.
+   */
   beforeApplicationShutdown(): void {
     this.#mapServices((service) => service.beginGraceTime());
   }
@@ -97,7 +99,10 @@ function createTemplateNamer(modules: ModulesContainer): (key: string) => string
   return (key) => (templateNames ??= KeyTemplateNames.of(new DiscoveryService(modules))).nameOf(key);
 }
 
-/** @throws LockConfigurationError with several global modules: which of them Nest injects depends on the caller's imports */
+/**
+ * @throws LockConfigurationError with several global modules: which of them Nest injects depends on the caller's
+ * imports
+ */
 function assertOneGlobalModule(modules: ModulesContainer): void {
   const globalModules = Array.from(modules.values()).filter(
     (module) => module.isGlobal && module.hasProvider(LOCK_SERVICES),

@@ -44,8 +44,9 @@ export function toGraphqlError(error: LibraryError, { status, code, message }: E
 }
 
 /**
- * Replaces the message and the stack of `error` by ones that clients may see, for transports that show errors to clients.
- * Key and holder stay in the properties of `error`. Logs that inspect `error` still print the original message.
+ * Replaces the message and the stack of `error` by ones that clients may see, for transports that show errors to
+ * clients. Key and holder stay in the properties of `error`. Logs that inspect `error` still print the original
+ * message.
  */
 export function hideDetails(error: LibraryError): void {
   const { status, code, message } = getAnswer(error);

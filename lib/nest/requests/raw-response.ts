@@ -46,12 +46,12 @@ export function onResponseEnd(response: RawResponse, listener: () => void): () =
   };
   const stopListening = (): void => {
     clearImmediate(immediate);
-    ignoreResponse();
-    ignoreConnection?.();
+    removeResponseListener();
+    removeConnectionListener?.();
   };
   const connection = getConnection(response);
-  const ignoreResponse = onFirstEvent(response, ['close', 'finish'], onEnd);
-  const ignoreConnection = connection && onFirstEvent(connection, ['close'], onEnd);
+  const removeResponseListener = onFirstEvent(response, ['close', 'finish'], onEnd);
+  const removeConnectionListener = connection && onFirstEvent(connection, ['close'], onEnd);
   const immediate = isClosed(response) ? setImmediate(onEnd) : undefined;
   return stopListening;
 }

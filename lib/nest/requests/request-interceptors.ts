@@ -29,7 +29,7 @@ type HasLockedMethod = (prototype: object, name: string) => boolean;
  * Adds the interceptors to the handlers that need them, because global interceptors do not run in gateways and hybrid
  * applications. Must be called before Nest builds the handlers.
  * The metadata names classes of interceptors, not instances, because several applications may share a controller.
- * Nest creates instances for modules that it scans later. This function adds instances to the other modules.
+ * Nest creates instances for modules that it scans later. This function adds instances to modules scanned before.
  */
 export function interceptHandlers(modules: ModulesContainer, hasLockedMethod: HasLockedMethod): void {
   const interceptors = [
@@ -80,9 +80,9 @@ function getHandlers(prototype: object): readonly Handler[] {
 }
 
 /**
- * Returns whether callers always subscribe to the handler's result. A handler with interceptors runs only then. Servers
- * of messages may only await handlers of events. Old versions of Nest answer a request for an event stream before they
- * subscribe.
+ * Returns whether callers always subscribe to the handler's result, because a handler with interceptors runs only on a
+ * subscription. Message servers may await the handler of an event without subscribing. Old versions of Nest answer a
+ * request for an event stream before they subscribe.
  */
 function isSafeToIntercept(method: Method): boolean {
   return !isEventHandler(method) && !(ANSWERS_EVENTS_EARLY && isEventStream(method));

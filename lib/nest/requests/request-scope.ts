@@ -52,7 +52,7 @@ export class RequestScope {
    * Calls `listener` once the response is written or its connection is closed, or an interceptor or the transport has
    * stopped waiting for the handler. Returns a function that removes the listener.
    */
-  onOver(listener: () => void): () => void {
+  onResponseEndOrAbandonment(listener: () => void): () => void {
     if (this.#isAbandoned) setImmediate(listener);
     this.#abandonListeners.add(listener);
     const stopListening = this.onResponseEnd(listener);

@@ -48,7 +48,9 @@ export function readPath(root: unknown, path: readonly string[]): unknown {
   return value;
 }
 
-/** Returns whether `value` has an own property, or a getter of its class. Clients must not reach methods of prototypes. */
+/**
+ * Returns whether `value` has an own property, or a getter of its class. Clients must not reach methods of prototypes.
+ */
 export function hasProperty(value: object, name: string): boolean {
   if (Object.hasOwn(value, name)) return true;
   for (let proto = getPrototype(value); proto && getPrototype(proto); proto = getPrototype(proto)) {

@@ -7,15 +7,16 @@ const listenersBySource = new WeakMap<EventSource, Set<() => void>>();
 
 /**
  * Calls `listener` once at the first of the events. All listeners of a source share one listener of each event, because
- * Node warns of more than ten; they must name the same events. Returns a function that removes the listener.
+ * Node warns of more than ten. All calls for one source must name the same events. Returns a function that removes the
+ * listener.
  */
 export function onFirstEvent(source: EventSource, events: readonly string[], listener: () => void): () => void {
-  const listeners = listenersBySource.get(source) ?? shareListeners(source, events);
+  const listeners = listenersBySource.get(source) ?? createSharedListeners(source, events);
   listeners.add(listener);
   return () => void listeners.delete(listener);
 }
 
-function shareListeners(source: EventSource, events: readonly string[]): Set<() => void> {
+function createSharedListeners(source: EventSource, events: readonly string[]): Set<() => void> {
   const listeners = new Set<() => void>();
   const onEvent = (): void => {
     for (const event of events) source.off(event, onEvent);

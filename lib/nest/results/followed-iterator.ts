@@ -8,6 +8,7 @@ type IterationResult = IteratorResult<unknown> | null;
 
 /** Override of `Symbol.asyncIterator` for one call of a locked method. */
 interface GetterOverride {
+  /** Method that the override replaces. */
   readonly getIterator: Method;
   readonly iteration: Iteration;
 }
@@ -17,9 +18,9 @@ const getterOverrides = new WeakMap<object, GetterOverride>();
 /** Overrides methods of `result` instead of wrapping it, because callers may need other members of `result`. */
 export function followIterator(result: object, callbacks: FollowCallbacks): FollowedResult {
   const iteration = new Iteration(callbacks);
-  const getIterator = getOpenGetter(result);
+  const getIterator = skipEndedOverrides(result);
   const createIterator = (): unknown => (getIterator ? Reflect.apply(getIterator, result, []) : undefined);
-  // The `next` of a database cursor is not the method of an iterator. Iterating over a cursor creates an iterator.
+  // An object with `next` is an iterator, or a database cursor, which creates an iterator.
   const hasNext = 'next' in result;
   if (hasNext && createIterator() === result) iteration.follow(result);
   else if (getIterator) {
@@ -30,6 +31,7 @@ export function followIterator(result: object, callbacks: FollowCallbacks): Foll
     };
     getterOverrides.set(override, { getIterator, iteration });
     overrideProperty(result, Symbol.asyncIterator, override);
+    // Calls of a cursor's own `next` are not observed, so a cursor never counts as unread.
     iteration.hasBegun = hasNext;
   }
   return {
@@ -39,8 +41,11 @@ export function followIterator(result: object, callbacks: FollowCallbacks): Foll
   };
 }
 
-/** Returns the getter below the overrides of ended calls: a method may return one object in every call. */
-function getOpenGetter(result: object): Method | undefined {
+/**
+ * Returns the `Symbol.asyncIterator` method of `result` below the overrides of ended calls. A locked method may return
+ * the same object in every call.
+ */
+function skipEndedOverrides(result: object): Method | undefined {
   let getIterator: unknown = Reflect.get(result, Symbol.asyncIterator);
   for (
     let override = isMethod(getIterator) ? getterOverrides.get(getIterator) : undefined;
@@ -64,7 +69,7 @@ class Iteration {
   constructor(private readonly callbacks: FollowCallbacks) {}
 
   follow(iterator: object): void {
-    // The iterators of a cancelled result refuse each step, those of one that has ended are no longer followed.
+    // After the end, new iterators are not followed. After a cancellation they are, so that `next` throws the reason.
     if (this.hasEnded && !this.#cancellation) return;
     for (const name of ['next', 'return', 'throw']) {
       const method: unknown = Reflect.get(iterator, name);
@@ -76,7 +81,7 @@ class Iteration {
     }
   }
 
-  /** Closes the iterators. A generator closes after the step that runs, whose consumer still gets the result. */
+  /** Closes the iterators. A generator closes after its running step, whose consumer still gets the step's result. */
   cancel(reason: Error): void {
     this.#cancellation = reason;
     for (const close of this.#closeCallbacks) void this.#runStep('return', close).catch(() => undefined);

@@ -54,7 +54,7 @@ export function followObservable(
   });
   const cancel = (reason: Error): void => {
     cancellation.error(reason);
-    // Without subscribers, there is no subscription that ends.
+    // Without subscribers, no subscription ends and calls `onEnd`.
     onEnd();
   };
   return { value, cancel, isUnread: () => !hasBegun };

@@ -10,7 +10,7 @@ export interface FollowedResult {
 export interface FollowCallbacks {
   /** Called when the work has ended, perhaps more than once. */
   readonly onEnd: () => void;
-  /** Called when a consumer ends the work early. The lock is released after its TTL, even if `onEnd` is not called. */
+  /** Called when a consumer ends the work early. The lock is then released after its TTL at the latest. */
   readonly onClosing: () => void;
   /** Returns a promise that resolves when the lock is released, and rejects when the lock was lost before. */
   readonly whenReleased: () => Promise<unknown>;

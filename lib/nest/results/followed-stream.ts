@@ -31,9 +31,10 @@ export function followStream(
   finished(stream, 'readable' in stream ? { writable: false } : {}, onEnd);
   const cancel = (reason: Error): void => {
     stream.destroy?.(reason);
-    // Responses and old streams do not tell of their end in every case, nor do closed streams without the event `close`.
-    const willTellEnd = (stream instanceof Readable || stream instanceof Writable) && !stream.closed;
-    if (!willTellEnd) onEnd();
+    // `finished` may not call `onEnd` for a response, for a stream of an old library, or for one that has closed
+    // without the event `close`.
+    const willFinish = (stream instanceof Readable || stream instanceof Writable) && !stream.closed;
+    if (!willFinish) onEnd();
   };
   const isUnread = (): boolean =>
     stream instanceof Readable &&
@@ -55,7 +56,7 @@ export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd, o
   let isUnread = true;
   let isCancelled = false;
   const cancelSource = async (reason: unknown): Promise<void> => {
-    // A pending read ends before the source has.
+    // `reader.cancel` ends a pending read before the source has ended. `pull` must not call `onEnd` for that read.
     isCancelled = true;
     await asyncContext.runInAsyncScope(() => reader.cancel(reason)).finally(onEnd);
   };

@@ -7,7 +7,7 @@ import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 import { followObservable } from './followed-observable.js';
 import { followResponse, followStream, followWebStream, isNodeStream, getFileStream } from './followed-stream.js';
 
-/** Result of a locked method whose work goes on: the lock is held until `ended`. */
+/** Result of a locked method whose work goes on. The lock is held until `ended` resolves. */
 export interface LockedResult extends Omit<FollowedResult, 'isUnread'> {
   readonly ended: Promise<void>;
 }
@@ -16,14 +16,14 @@ interface LockedCall {
   readonly label: string;
   readonly locks: readonly LockHandle[];
   readonly whenReleased: () => Promise<unknown>;
-  /** Whether the method writes the response itself, and returns nothing. */
+  /** Whether the method has `@Res()` without `passthrough`, and so writes the response itself. */
   readonly writesResponse: boolean;
   /** Request that the call belongs to. */
   readonly request: RequestScope | undefined;
   readonly outlivesRequest: boolean;
-  /** Whether the call began when nothing waited for its request any more: perhaps nobody reads its result. */
-  readonly isLate: boolean;
-  /** Returns how long the lock of a process that has died would last. */
+  /** Whether nothing waited for the request any more when the call began, so that its result may stay unread. */
+  readonly hasAbandonedRequest: boolean;
+  /** Returns the TTL of the locks. */
   readonly getTtlMs: () => number;
 }
 
@@ -36,13 +36,13 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
   if (!isObject(result) && typeof result !== 'function' && !call.writesResponse) return undefined;
   let onEnd = (): void => undefined;
   const ended = new Promise<void>((resolve) => (onEnd = resolve));
-  const afterTtl = (callback: () => void): void => {
+  const callAfterTtl = (callback: () => void): void => {
     const timer = systemClock.schedule(call.getTtlMs(), callback, { background: true });
     void ended.then(() => timer.cancel());
   };
-  // A step may wait for something that only the client could give.
-  const onClosing = (): void => afterTtl(onEnd);
-  const { label, locks, whenReleased, writesResponse, request, outlivesRequest, isLate } = call;
+  // The release must not depend on `onEnd` alone: a step of the work may wait for a client that has gone.
+  const onClosing = (): void => callAfterTtl(onEnd);
+  const { label, locks, whenReleased, writesResponse, request, outlivesRequest, hasAbandonedRequest } = call;
   const hasResponseOnly = result === undefined && writesResponse;
   const followedResult = hasResponseOnly
     ? { value: undefined, cancel: onEnd, isUnread: () => false }
@@ -52,10 +52,11 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
     onClosing();
     followedResult.cancel(reason);
   };
-  const onOver = (): void => cancel(new Error('The request of this result is over'));
-  if (isLate) afterTtl(() => followedResult.isUnread() && onOver());
-  if (hasResponseOnly) void ended.then(request?.onResponseEnd(onOver));
-  else if (!outlivesRequest) void ended.then(request?.onOver(onOver));
+  const cancelWithRequest = (): void => cancel(new Error('The request of this result is over'));
+  if (hasAbandonedRequest) callAfterTtl(() => followedResult.isUnread() && cancelWithRequest());
+  // The listener is added at once, and removed when `ended` resolves.
+  if (hasResponseOnly) void ended.then(request?.onResponseEnd(cancelWithRequest));
+  else if (!outlivesRequest) void ended.then(request?.onResponseEndOrAbandonment(cancelWithRequest));
   for (const { signal } of locks) {
     const cancelOnLoss = (): void => cancel(signal.reason);
     if (signal.aborted) cancelOnLoss();

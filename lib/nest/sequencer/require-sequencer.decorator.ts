@@ -32,11 +32,11 @@ interface HttpRequest {
 const HEADER_PATTERN = /^[!#$%&'*+.^_`|~\w-]+$/u;
 
 /**
- * Admits only requests of a lock's holder: `@RequireSequencer('x-lock-sequencer')` on a controller or a handler, for requests
- * with `lock.sequencer()` in that header. The status is 409 when the lock is no longer held, and 503 when the backend does not
- * answer. It is 400 when the sequencer is missing, or belongs to another backend or key. The guard checks once, before the
- * handler: only the fencing token protects later writes.
- * @throws LockConfigurationError at decoration: an invalid header name; at the start: a handler without HTTP
+ * Admits only requests of a lock's holder: `@RequireSequencer('x-lock-sequencer')` on a controller or a handler, for
+ * requests with `lock.sequencer()` in that header. The status is 409 when the lock is no longer held, and 503 when the
+ * backend does not answer. It is 400 when the sequencer is missing, or belongs to another backend or key. The guard
+ * checks once, before the handler: only the fencing token protects later writes.
+ * @throws LockConfigurationError at decoration: an invalid header name; at the start: a handler that answers no HTTP
  */
 export function RequireSequencer(
   header: string,
@@ -61,7 +61,7 @@ function createGuardClass(header: string, { backend, key }: RequireSequencerOpti
   class SequencerGuard implements CanActivate, OnModuleInit {
     constructor(@Inject(getLockServiceToken(backend)) private readonly locks: LockService) {}
 
-    /** Runs at the start, because decorators that make the handlers may be called after this one. */
+    /** Checks the methods at the start, because the decorators that make them handlers may be called after this one. */
     onModuleInit(): void {
       assertHttpHandlers();
     }
@@ -70,9 +70,9 @@ function createGuardClass(header: string, { backend, key }: RequireSequencerOpti
       if (context.getType() !== 'http') throw createHttpOnlyError(context.getHandler().name);
       const request = context.switchToHttp().getRequest<HttpRequest>();
       const sequencer = request.headers[header];
-      // `key` may return `undefined` in spite of its type. The property is set even so: then no sequencer matches.
-      const expected: { key?: string } = key ? { key: key(request) } : {};
-      const state = typeof sequencer === 'string' ? await this.locks.checkSequencer(sequencer, expected) : 'unknown';
+      // `key` may return `undefined` in spite of its type. The property is then present, and no sequencer matches.
+      const requirement: { key?: string } = key ? { key: key(request) } : {};
+      const state = typeof sequencer === 'string' ? await this.locks.checkSequencer(sequencer, requirement) : 'unknown';
       if (state === 'stale') throw new ConflictException('The lock that this request was made under is no longer held');
       if (state === 'unknown')
         throw new BadRequestException(`The header ${header} must show the lock to make this request under`);

@@ -27,7 +27,7 @@ describe('the names of locks on etcd', () => {
         const place = names.entryName(one, number, lease);
         expect(contains(names.queueRange(one), place)).toBe(true);
         expect(contains(names.queueRange(other), place)).toBe(one === other);
-        expect(contains(names.queueRange(one), names.sessionName(lease))).toBe(false);
+        expect(contains(names.queueRange(one), names.sessionKeyName(lease))).toBe(false);
         expect(place.startsWith('lock/')).toBe(true);
       }),
       { numRuns: 2_000 },

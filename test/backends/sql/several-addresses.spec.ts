@@ -128,7 +128,7 @@ it('the end of a connection is the close of its newest socket, and not of one th
   const sockets = new Sockets();
   const [failed, newest] = [sockets.create(), sockets.create()];
   let ends = 0;
-  sockets.reportEnd(() => (ends += 1));
+  sockets.setEndListener(() => (ends += 1));
   await once(failed.destroy(), 'close');
   expect(ends).toBe(0);
   await once(newest.destroy(), 'close');

@@ -1,4 +1,4 @@
-import { encodeKey } from '../../../lib/backends/zookeeper/znode-name.js';
+import { encodeNamePart } from '../../../lib/backends/zookeeper/znode-name.js';
 import { sortBySequence } from '../../../lib/backends/zookeeper/queue-order.js';
 import type { BackendHarness, Listener } from '../../conformance/backend-harness.js';
 import { ZookeeperEnsemble } from '../../servers/zookeeper-ensemble.js';
@@ -36,7 +36,7 @@ export function zookeeperHarness(
   });
   /** The paths of the nodes that have the key, or wait for it, in this order. */
   const nodesOf = async (key: string): Promise<string[]> => {
-    const path = `/locks/${encodeKey(key)}`;
+    const path = `/locks/${encodeNamePart(key)}`;
     if (mode === 'simple') return (await operator.read(path)) ? [path] : [];
     return sortBySequence(await operator.children(path)).map((name) => `${path}/${name}`);
   };

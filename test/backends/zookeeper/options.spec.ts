@@ -4,10 +4,10 @@ import { LockBackendError, LockConfigurationError, LockService } from 'nestjs-di
 import { zookeeper, type ZooKeeperOptions } from 'nestjs-distributed-lock/zookeeper';
 import { parseConnectString } from '../../../lib/backends/zookeeper/connect-string.js';
 import {
-  contenderPrefix,
+  createNamePrefix,
   encodeData,
   readHolder,
-  encodeKey,
+  encodeNamePart,
   parseOwnerOfData,
 } from '../../../lib/backends/zookeeper/znode-name.js';
 import { sortBySequence, areSequencesExhausted } from '../../../lib/backends/zookeeper/queue-order.js';
@@ -100,7 +100,7 @@ describe('names of nodes', () => {
     const keys = fc.string({ unit: 'binary', minLength: 1 }).filter((key) => key.isWellFormed());
     fc.assert(
       fc.property(keys, (key) => {
-        const name = encodeKey(key);
+        const name = encodeNamePart(key);
         expect(name).toMatch(/^[\w.!~*'()%-]+$/u);
         expect(['.', '..']).not.toContain(name);
         expect(decodeURIComponent(name)).toBe(key);
@@ -110,7 +110,7 @@ describe('names of nodes', () => {
 
   it('say who contends, whatever the label and the owner are', () => {
     const metadata = { host: 'h', pid: 7, label: '\ud800/:'.repeat(50) };
-    const name = contenderPrefix(metadata, 'o/w:n');
+    const name = createNamePrefix(metadata, 'o/w:n');
     expect(name).toMatch(/^7@[^/:]+:o%2Fw%3An:$/u);
     expect(name.length).toBeLessThan(600);
   });

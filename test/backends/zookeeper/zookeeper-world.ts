@@ -3,7 +3,7 @@ import { Deadline, type LockBackend, LockService, type LockServiceOptions } from
 import type { AcquireRequest } from '../../../lib/core/leasing/lease-request.js';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { zookeeper, type ZooKeeperOptions } from 'nestjs-distributed-lock/zookeeper';
-import { encodeKey } from '../../../lib/backends/zookeeper/znode-name.js';
+import { encodeNamePart } from '../../../lib/backends/zookeeper/znode-name.js';
 import { sortBySequence } from '../../../lib/backends/zookeeper/queue-order.js';
 import { ZookeeperOperator } from '../../servers/zookeeper-operator.js';
 import { ZookeeperServer, type ZookeeperServerOptions } from '../../servers/zookeeper-server.js';
@@ -54,14 +54,14 @@ export class ZookeeperWorld {
 
   /** The names of the nodes of those who have the key or wait for it, in their order. */
   async queue(key: string): Promise<readonly string[]> {
-    return sortBySequence(await this.operator.children(`/locks/${encodeKey(key)}`));
+    return sortBySequence(await this.operator.children(`/locks/${encodeNamePart(key)}`));
   }
 
   /** The node of the present holder. */
   async holderPath(key: string): Promise<string> {
     const [first] = await this.queue(key);
     if (first === undefined) throw new Error(`nobody has ${key}`);
-    return `/locks/${encodeKey(key)}/${first}`;
+    return `/locks/${encodeNamePart(key)}/${first}`;
   }
 
   closing<T extends { close(): Promise<void> }>(opened: T): T {

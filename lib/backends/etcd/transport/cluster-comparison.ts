@@ -31,7 +31,7 @@ export class ClusterComparison {
   /** @throws LockConfigurationError when this reply or an earlier one is of a second cluster */
   checkReply(reply: Message, url: string): void {
     this.#guard.checkReply(reply, url);
-    if (this.#refusingUrls.size > 0) this.#adviseOnRefusal(url, undefined);
+    if (this.#refusingUrls.size > 0) this.#updateRefusalAdvice(url, undefined);
   }
 
   /**
@@ -68,12 +68,12 @@ export class ClusterComparison {
       urls.map(async (url) => {
         try {
           guard.checkReply(await this.#askForCluster(url), url);
-          this.#adviseOnRefusal(url, undefined);
+          this.#updateRefusalAdvice(url, undefined);
           return true;
         } catch (error) {
           // A learner serves no login. It is compared later, when it is used.
           if (isMemberRefusal(error)) return true;
-          if (isFinalError(error) || isTokenExpired(error)) this.#adviseOnRefusal(url, error);
+          if (isFinalError(error) || isTokenExpired(error)) this.#updateRefusalAdvice(url, error);
           return false;
         }
       }),
@@ -91,16 +91,17 @@ export class ClusterComparison {
     const authenticate = (request: Buffer): Promise<Message> =>
       connection.call(METHOD.authenticate, request, REQUIRE_LEADER, maxMs);
     try {
-      const access = credentials ? { token: await requestToken(credentials, maxMs, authenticate) } : {};
+      const tokenMetadata = credentials ? { token: await requestToken(credentials, maxMs, authenticate) } : {};
       // Field 7 allows an answer without a quorum. Without users, a learner gives this answer, too.
-      const request = encode([1, new EtcdLockNames(prefix).sessionName(0n)], [7, true]);
-      return await connection.call(METHOD.range, request, { ...REQUIRE_LEADER, ...access }, maxMs);
+      const request = encode([1, new EtcdLockNames(prefix).sessionKeyName(0n)], [7, true]);
+      return await connection.call(METHOD.range, request, { ...REQUIRE_LEADER, ...tokenMetadata }, maxMs);
     } finally {
       connection.end(undefined);
     }
   }
 
-  #adviseOnRefusal(url: string, error: EtcdError | undefined): void {
+  /** Sets the advice about an endpoint that refused to be compared. Without `error`, removes the advice. */
+  #updateRefusalAdvice(url: string, error: EtcdError | undefined): void {
     if (error) this.#refusingUrls.add(url);
     else if (!this.#refusingUrls.delete(url)) return;
     const advice = error && `${url} refuses to say of which cluster it is: ${error.message}`;

@@ -8,8 +8,8 @@ interface ClusterOfEndpoint {
 
 /**
  * Refuses all requests after members of different clusters have answered: two processes could hold one key, each on a
- * cluster of its own. It then refuses for good. `EtcdClient` replaces the guard when all endpoints are of one
- * cluster again.
+ * cluster of its own. A guard that refuses never allows requests again. `ClusterComparison` replaces the guard when all
+ * endpoints are of one cluster again.
  */
 export class ClusterGuard {
   #firstCluster: ClusterOfEndpoint | undefined;

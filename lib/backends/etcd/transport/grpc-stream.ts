@@ -100,7 +100,9 @@ export function openStream(
   return stream;
 }
 
-/** A connection has 2^30 streams for the requests of its client: https://www.rfc-editor.org/rfc/rfc9113#section-5.1.1 */
+/**
+ * A connection has 2^30 streams for the requests of its client: https://www.rfc-editor.org/rfc/rfc9113#section-5.1.1
+ */
 function isOutOfStreams(error: unknown): boolean {
   return Reflect.get(Object(error), 'code') === 'ERR_HTTP2_OUT_OF_STREAMS';
 }

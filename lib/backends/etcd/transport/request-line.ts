@@ -16,7 +16,9 @@ export class RequestLine {
 
   constructor(private readonly requestTimeoutMs: number) {}
 
-  /** @throws NotSentError if the server is silent, if `onSend` returns false, or after `close`: `send` was not called */
+  /**
+   * @throws NotSentError if the server is silent, if `onSend` returns false, or after `close`: `send` was not called
+   */
   async run<T>(send: () => Promise<T>, onSend: OnSend = () => true): Promise<T> {
     if (!this.#places.enterAtOnce()) await this.#waitForPlace();
     try {

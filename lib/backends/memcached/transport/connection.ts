@@ -20,8 +20,11 @@ const KEEP_ALIVE_INTERVAL_MS = 10_000;
 export class MemcachedConnection {
   onLost: (error: MemcachedError) => void = () => undefined;
   readonly #pipeline = new Pipeline();
-  readonly #timeouts: ReplyTimeouts;
-  /** Functions that each register one request for its replies, and return the text to send; empty after a failure. */
+  readonly #replyTimeouts: ReplyTimeouts;
+  /**
+   * Functions, one for each unsent request, that return the text to send and register the request for its replies. They
+   * return an empty text after a failure.
+   */
   #unsentRequests: (() => string)[] = [];
   #lostError: MemcachedError | undefined;
   /** Time at which the server last sent something, or accepted the connection. */
@@ -34,7 +37,7 @@ export class MemcachedConnection {
     const { requestTimeoutMs } = options;
     const getNextDueAt = (): number => (this.#pipeline.oldestSentAt ?? Infinity) + requestTimeoutMs;
     const onOverdue = (): void => this.#fail(new MemcachedError('unknown', `no answer within ${requestTimeoutMs} ms`));
-    this.#timeouts = new ReplyTimeouts(systemClock, requestTimeoutMs, getNextDueAt, onOverdue);
+    this.#replyTimeouts = new ReplyTimeouts(systemClock, requestTimeoutMs, getNextDueAt, onOverdue);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_INTERVAL_MS);
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
@@ -93,10 +96,10 @@ export class MemcachedConnection {
   #flush(): void {
     const requests = this.#unsentRequests;
     this.#unsentRequests = [];
-    const text = requests.map((takeText) => takeText()).join('');
+    const text = requests.map((registerAndGetText) => registerAndGetText()).join('');
     if (text === '') return;
     this.socket.write(text);
-    this.#timeouts.start();
+    this.#replyTimeouts.start();
   }
 
   #onData(chunk: Buffer): void {

@@ -51,9 +51,9 @@ export class Pipeline {
   }
 
   #onPart(part: ReplyPart): void {
-    const [oldest] = this.#pendingCommands;
-    if (oldest === undefined) throw unexpectedReplyError(part.line);
-    const { command, exchange } = oldest;
+    const [oldestEntry] = this.#pendingCommands;
+    if (oldestEntry === undefined) throw unexpectedReplyError(part.line);
+    const { command, exchange } = oldestEntry;
     let result: unknown;
     try {
       if (part.line.startsWith('SERVER_ERROR')) throw refusalError(part.line);

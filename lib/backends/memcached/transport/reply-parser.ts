@@ -12,14 +12,14 @@ const MAX_LINE_LENGTH = 2_048;
 const MAX_BLOCK_BYTES = 1_048_576;
 
 const LF = 0x0a;
-const EMPTY = Buffer.alloc(0);
+const EMPTY_BUFFER = Buffer.alloc(0);
 
 /**
  * Splits the bytes of a server into lines and data blocks, however the network has split them.
  * https://github.com/memcached/memcached/blob/master/doc/protocol.txt
  */
 export class ReplyParser {
-  #unparsed: Buffer = EMPTY;
+  #unparsed: Buffer = EMPTY_BUFFER;
   #pendingLine: string | undefined;
 
   /** @throws MemcachedError for what no memcached server would send */

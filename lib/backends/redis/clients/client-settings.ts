@@ -66,9 +66,12 @@ export function createConnectionName(): string {
   return `${CONNECTION_NAME_PREFIX}:${randomUUID()}`;
 }
 
-/** Returns the list from this place on, and then its beginning: the first Sentinel may be dead, or may be behind. */
-export function rotate<T>(list: readonly T[], place: number): readonly T[] {
-  const firstIndex = place % list.length;
+/**
+ * Returns the list with the entry at `startIndex` as the first one. `startIndex` may exceed the list. Each attempt thus
+ * asks another Sentinel first, because one Sentinel may be dead or have outdated data.
+ */
+export function rotate<T>(list: readonly T[], startIndex: number): readonly T[] {
+  const firstIndex = startIndex % list.length;
   return [...list.slice(firstIndex), ...list.slice(0, firstIndex)];
 }
 
@@ -111,15 +114,15 @@ export async function readRole(sendCommand: RedisClient['call']): Promise<string
 
 /** Calls a login function until it succeeds. Resolves to `undefined` when `isStopped` returns true before that. */
 export async function getLoginWithRetries(
-  login: LoginSource,
+  loginSource: LoginSource,
   onError: (error: unknown) => void,
   isStopped: () => boolean,
 ): Promise<Login | undefined> {
-  if (typeof login !== 'function') return login;
+  if (typeof loginSource !== 'function') return loginSource;
   while (!isStopped()) {
     try {
-      const receivedLogin = await login();
-      return isStopped() ? undefined : receivedLogin;
+      const login = await loginSource();
+      return isStopped() ? undefined : login;
     } catch (error) {
       onError(error);
       await pause(systemClock, LOGIN_RETRY_MS, { background: true });

@@ -32,6 +32,7 @@ class GivenNodeRedis extends EventEmitter implements RedisClient {
     const { isReady, isOpen, socketEpoch = 0 } = this.#client;
     if (isReady) return 'ready';
     if (isOpen) return 'connecting';
+    // A client that has had no connection yet waits for its first `connect`.
     return this.#hasEnded || this.#wasReady || socketEpoch > 0 ? 'end' : 'wait';
   }
 
@@ -40,9 +41,9 @@ class GivenNodeRedis extends EventEmitter implements RedisClient {
   }
 
   call(command: string, ...args: RedisArgument[]): Promise<unknown> {
-    const reply = callNodeRedis(this.#client, command, ...args);
+    const replyPromise = callNodeRedis(this.#client, command, ...args);
     this.#lateWriteMonitor.onCall();
-    return reply;
+    return replyPromise;
   }
 
   duplicate(): RedisClient {

@@ -68,7 +68,7 @@ export function createNodeRedisClientMaker(template: NodeRedisClient): ClientMak
       ),
     makeMasterClient: ({ db, tls, sentinels, ...location }, masterLoginSource, sentinelLoginSource) => {
       let attemptCount = 0;
-      const connect: NodeRedisMaker = async (signal, onError) => {
+      const makeClientOfMaster: NodeRedisMaker = async (signal, onError) => {
         const getLogin = (source: LoginSource) => getLoginWithRetries(source, onError, () => signal.aborted);
         const [login = {}, sentinelLogin = {}] = await Promise.all([
           getLogin(masterLoginSource),
@@ -82,7 +82,7 @@ export function createNodeRedisClientMaker(template: NodeRedisClient): ClientMak
         );
         return duplicateTemplate({ ...address, tls }, login, signal);
       };
-      return new OwnNodeRedis(connect, { db, mustBeMaster: true });
+      return new OwnNodeRedis(makeClientOfMaster, { db, mustBeMaster: true });
     },
   };
 }

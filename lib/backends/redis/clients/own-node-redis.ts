@@ -81,12 +81,12 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     if (!client) return Promise.reject(new Error('the connection is lost'));
     const name = command.toLowerCase();
     if (isPubSubCommand(name)) return this.#callPubSub(client, name, String(args[0]));
-    const reply = callNodeRedis(client, command, ...args);
+    const replyPromise = callNodeRedis(client, command, ...args);
     this.#lateWriteMonitor.onCall();
-    reply.catch((error: unknown) => {
+    replyPromise.catch((error: unknown) => {
       if (client === this.#client && isErrorReply(error) && this.#shouldReconnect(error)) this.#endConnection();
     });
-    return reply;
+    return replyPromise;
   }
 
   duplicate(): RedisClient {
@@ -129,10 +129,10 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
   async #connectAndAwaitEnd(): Promise<unknown> {
     const abortController = this.#abortController;
     const client = await this.#makeClient(abortController.signal, this.#reportError);
-    // The login is there. The time for it does not count as time of the handshake.
+    // The login is known, and the handshake begins: this second event restarts the time-out for a connection.
     if (!this.#isEnded) this.emit('connecting');
     this.#endConnection = () => endNodeRedis(client, abortController);
-    const connectionEnd = new Promise<unknown>((resolve) => {
+    const connectionEndPromise = new Promise<unknown>((resolve) => {
       client.on('end', () => resolve(undefined));
       // The listener stays, because a closing socket may still fail.
       client.on('error', (error) => {
@@ -144,11 +144,11 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     try {
       if (abortController.signal.aborted) return undefined;
       const isReady = await Promise.race([
-        connectionEnd.then(() => false),
+        connectionEndPromise.then(() => false),
         this.#connectAndCheck(client).then(() => true),
       ]);
       if (isReady) this.#onReady(client);
-      return await connectionEnd;
+      return await connectionEndPromise;
     } finally {
       this.#endConnection();
     }

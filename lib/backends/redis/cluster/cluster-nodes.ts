@@ -19,7 +19,10 @@ const IDLE_CHECK_MS = 100;
 export class ClusterNodes {
   readonly health = new ClusterHealth();
   readonly #connections = new Map<string, RedisConnection>();
-  /** Connections to former masters, and to masters that an outdated node does not know yet. */
+  /**
+   * Connections with unfinished requests to nodes that are no masters in the slots loaded last. A node may have been
+   * master before, or the node that gave the slots may not know of a new master yet.
+   */
   readonly #retiredConnections = new Set<RedisConnection>();
   /** Called when slots have moved to other nodes. The subscriptions set this callback. */
   onSlotsMoved = (): void => undefined;

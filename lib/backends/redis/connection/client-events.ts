@@ -5,8 +5,10 @@ const EVENTS = ['connecting', 'ready', 'close', 'end'] as const;
 type ClientListeners = Readonly<Record<(typeof EVENTS)[number], () => void>>;
 
 interface SharedListeners {
+  /** Listeners of all lock services on the client. */
   readonly allListeners: Set<ClientListeners>;
-  readonly callbacks: ClientListeners;
+  /** Functions that the client calls, one for each event. Each calls the listeners of all services to its event. */
+  readonly sharedCallbacks: ClientListeners;
 }
 
 const sharedListenersByClient = new WeakMap<RedisClient, SharedListeners>();
@@ -16,12 +18,12 @@ const sharedListenersByClient = new WeakMap<RedisClient, SharedListeners>();
  * listener for each event, because Node warns of a leak at more than ten.
  */
 export function addClientListeners(client: RedisClient, listeners: ClientListeners): () => void {
-  const { allListeners, callbacks } = sharedListenersOf(client);
-  if (allListeners.size === 0) for (const event of EVENTS) client.on(event, callbacks[event]);
+  const { allListeners, sharedCallbacks } = sharedListenersOf(client);
+  if (allListeners.size === 0) for (const event of EVENTS) client.on(event, sharedCallbacks[event]);
   allListeners.add(listeners);
   return () => {
     if (allListeners.delete(listeners) && allListeners.size === 0)
-      for (const event of EVENTS) client.off(event, callbacks[event]);
+      for (const event of EVENTS) client.off(event, sharedCallbacks[event]);
   };
 }
 
@@ -32,13 +34,13 @@ function sharedListenersOf(client: RedisClient): SharedListeners {
   const callAll = (event: (typeof EVENTS)[number]) => () => {
     for (const listeners of allListeners) listeners[event]();
   };
-  const callbacks = {
+  const sharedCallbacks = {
     connecting: callAll('connecting'),
     ready: callAll('ready'),
     close: callAll('close'),
     end: callAll('end'),
   };
-  const newListeners = { allListeners, callbacks };
+  const newListeners = { allListeners, sharedCallbacks };
   sharedListenersByClient.set(client, newListeners);
   return newListeners;
 }

@@ -53,7 +53,7 @@ export class ClientState {
     this.becomeUnusable(new NotSentError(reason));
   }
 
-  /** The time-outs of the waiting requests go on if the client was not connected. */
+  /** Marks the client as replaced. If it was not connected, the time-outs of the waiting requests go on. */
   becomeReplaced(): void {
     const wasReady = this.#isReady;
     this.#isReady = false;

@@ -7,6 +7,7 @@ import type { RedisArgument, RedisClient, RedisCommand } from './redis-client.js
 import type { RedisRequest } from './redis-servers.js';
 
 export interface PendingRequestListener {
+  /** Called for each reply to a command. @param isSuccess whether no part of the reply is an error */
   onReply(isSuccess: boolean): void;
   /** Called once for each request: when it was answered, has failed, or is to be sent again. */
   onSettled(pending: PendingRequest): void;

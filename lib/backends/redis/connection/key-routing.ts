@@ -36,7 +36,7 @@ export class KeyRouting {
     private readonly health: Pick<ReportedHealth, 'setAdvice'>,
     /** Start of the names of the tested keys. */
     private readonly prefix: string,
-    /** Slot of a key on a node of a cluster, which refuses a command with keys of several slots. */
+    /** Returns the slot of a key, for a server that refuses a command with keys of several slots. */
     private slotOfKey?: (leaseKey: string) => number,
   ) {}
 

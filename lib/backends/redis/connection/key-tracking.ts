@@ -26,7 +26,9 @@ export class KeyTracking implements ServiceTracking {
   #listenerClient: RedisClient | undefined;
   /** The `CLIENT ID` of the listener, once it has subscribed. */
   #listenerId: string | undefined;
+  /** Client for commands whose connection the server was last told to track. */
   #commandClient: RedisClient | undefined;
+  /** Listener to which the server was told to send the reports for `#commandClient`. */
   #announcedListenerId: string | undefined;
   #isTracking = false;
   #isTrackingRefused = false;
@@ -129,7 +131,7 @@ export class KeyTracking implements ServiceTracking {
     });
   }
 
-  /** Starts tracking, unless the application tracks keys on the client: it would no longer get its own reports. */
+  /** Starts tracking, unless the application tracks keys on its client: the application would lose its own reports. */
   async #trackApplicationClient(client: RedisClient, listenerId: string): Promise<void> {
     const isCurrent = (): boolean => client === this.#commandClient && listenerId === this.#listenerId;
     try {

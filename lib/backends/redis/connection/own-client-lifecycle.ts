@@ -145,7 +145,7 @@ export class OwnClientLifecycle implements ClientLifecycle {
   #useClient(client: RedisClient): void {
     this.#client = client;
     // The handshake includes the request for a login, which precedes the event 'connecting'.
-    this.#limitHandshake();
+    this.#startHandshakeTimer();
     this.#removeListeners = addClientListeners(client, this.#clientListeners);
     client.on('error', (error) => this.#onError(error, client.options?.db));
     if (client.status === 'ready') this.#onReady();
@@ -157,8 +157,8 @@ export class OwnClientLifecycle implements ClientLifecycle {
     client.disconnect();
   }
 
-  /** Replaces the client if no connection is ready in time, also while no request waits for one. */
-  readonly #limitHandshake = (): void => {
+  /** Starts the timer that replaces the client if no connection is ready in time, even while no request waits. */
+  readonly #startHandshakeTimer = (): void => {
     this.#handshakeTimer?.cancel();
     if (this.state.isClosed) return;
     const onTimeout = (): void => this.#replaceClient(`no connection within ${MAX_HANDSHAKE_MS} ms`);
@@ -196,12 +196,12 @@ export class OwnClientLifecycle implements ClientLifecycle {
   }
 
   readonly #onClose = (): void => {
-    this.#limitHandshake();
+    this.#startHandshakeTimer();
     this.state.becomeDisconnected(this.#lastError?.message ?? 'the connection is lost');
   };
 
   readonly #clientListeners = {
-    connecting: this.#limitHandshake,
+    connecting: this.#startHandshakeTimer,
     ready: this.#onReady,
     close: this.#onClose,
     end: this.#onClose,

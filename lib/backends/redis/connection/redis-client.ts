@@ -5,6 +5,7 @@ import type { ReportedHealth } from '../../../core/index.js';
  * `clients/` has adapters for clients of node-redis.
  */
 export interface RedisClient {
+  /** Status by the names of ioredis, such as `wait`, `ready` and `end`. */
   readonly status: string;
   readonly isCluster: boolean;
   readonly stream?: RedisStream | undefined;
@@ -62,7 +63,7 @@ interface NatAddress {
   readonly port: number;
 }
 
-/** Whether the client is connected to this address. If the address has a host name, false may be returned for true. */
+/** Returns whether the client is connected to this address. May return false if the address has a host name. */
 export function isConnectedTo({ stream, serverAddress }: RedisClient, { host, port }: NatAddress): boolean {
   if (serverAddress) return serverAddress.host === host && serverAddress.port === port;
   return stream?.remoteAddress?.replace(/^::ffff:/iu, '') === host && stream.remotePort === port;

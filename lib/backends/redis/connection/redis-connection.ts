@@ -207,8 +207,8 @@ export class RedisConnection implements RedisServers {
   readonly #sendRoutingTest = (commands: readonly RedisCommand[]): Promise<readonly unknown[]> =>
     this.send('', { commands, read: (replies) => replies });
 
-  #failWaiting(error: Error, deadline = Infinity): void {
-    this.#waitingRequests.failOverdue(error, (pending) => this.#waitDeadlineOf(pending) <= deadline);
+  #failWaiting(error: Error, latestDeadline = Infinity): void {
+    this.#waitingRequests.failOverdue(error, (pending) => this.#waitDeadlineOf(pending) <= latestDeadline);
   }
 
   #resetSilence(): void {

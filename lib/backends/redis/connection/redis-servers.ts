@@ -30,6 +30,7 @@ export interface RedisServers {
   startConnecting(): Promise<void>;
   /**
    * Settles within a bounded time, even if the server does not answer.
+   * @param leaseKey key that decides which server gets the request, and which requests may share its command
    * @throws NotSentError when the request was not sent; after other errors the commands may have been carried out
    */
   send<T>(leaseKey: string, request: RedisRequest<T>): Promise<T>;
@@ -39,6 +40,7 @@ export interface RedisServers {
    */
   trackKeys(onChange: (name: string | undefined) => void): void;
   readonly shouldTrackMoreKeys: boolean;
+  /** Resolves to the masters, each of which has a part of the keys. */
   loadShards(): Promise<readonly Pick<RedisServers, 'send'>[]>;
   close(): Promise<void>;
 }

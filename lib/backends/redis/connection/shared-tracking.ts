@@ -45,7 +45,7 @@ export class SharedTracking {
     this.#listenerId = listenerId;
   }
 
-  /** Returns whether no service is left. */
+  /** Removes a service, and returns whether no service is left. */
   remove(serviceTracking: ServiceTracking): boolean {
     this.#serviceTrackings.delete(serviceTracking);
     if (this.#receiver === serviceTracking) {

@@ -12,8 +12,8 @@ const CHECK_MS = 5_000;
 const TRACKING_CHECK_MS = 30_000;
 
 /**
- * ARGV[1] is the channel. KEYS[1] repeats it, because some proxies refuse scripts without keys; the client may put its
- * `keyPrefix` before KEYS[1].
+ * Lua code that counts the subscribers to the channel ARGV[1]. KEYS[1] repeats the channel, because some proxies refuse
+ * scripts without keys. The script does not read KEYS[1], because the client may put its `keyPrefix` before that text.
  */
 const COUNT_LISTENERS_SCRIPT = "return redis.call('PUBSUB', 'NUMSUB', ARGV[1])";
 
@@ -25,6 +25,7 @@ export interface Subscriptions {
   channelFor(leaseKey: string): string | undefined;
   /** Never throws: without a subscription waiters poll. */
   openForWaiter(leaseKey: string): void;
+  /** Opens the subscription that reports changed keys, if keys are tracked. */
   openForHolder(leaseKey: string): void;
   close(): Promise<void>;
 }
@@ -137,6 +138,7 @@ export class Subscription implements Subscriptions {
   }
 
   async #checkSubscription(): Promise<void> {
+    // While a caller waits, or until the client after a replacement has answered, no scheduled check is left out.
     const isUrgent = this.wakeUps.isAnyWaiting || this.#replacementReason !== undefined;
     if (!isUrgent && !this.connection.tracking.isPossible) return;
     const now = systemClock.now();
@@ -154,8 +156,8 @@ export class Subscription implements Subscriptions {
   async #unsubscribe(): Promise<void> {
     const channel = this.channelName;
     if (channel === undefined) return;
-    const unsubscribeReply = this.#client?.call(`${this.#commandPrefix}unsubscribe`, channel).catch(() => undefined);
-    if (unsubscribeReply) await isFulfilledWithin(systemClock, MAX_UNSUBSCRIBE_MS, unsubscribeReply);
+    const unsubscribePromise = this.#client?.call(`${this.#commandPrefix}unsubscribe`, channel).catch(() => undefined);
+    if (unsubscribePromise) await isFulfilledWithin(systemClock, MAX_UNSUBSCRIBE_MS, unsubscribePromise);
   }
 
   /**
@@ -184,11 +186,11 @@ export class Subscription implements Subscriptions {
    */
   async #confirmSubscription(client: RedisClient): Promise<boolean> {
     const { health, timeoutMs } = this.connection;
-    const subscribeReply =
+    const subscribePromise =
       this.channelName === undefined
         ? client.call('subscribe', CHANGES_CHANNEL)
         : client.call(`${this.#commandPrefix}subscribe`, this.channelName);
-    const isAnswered = await isFulfilledWithin(systemClock, timeoutMs, subscribeReply);
+    const isAnswered = await isFulfilledWithin(systemClock, timeoutMs, subscribePromise);
     if (client !== this.#client || this.#isClosed) return false;
     if (isAnswered) return true;
     this.#replacementReason = `the subscription gave no sign of life for ${timeoutMs} ms, and was replaced`;
@@ -202,8 +204,8 @@ export class Subscription implements Subscriptions {
    * Resolves to `NaN` when the server refuses the script.
    */
   async #countListeners(channel: string): Promise<number> {
-    const countReply = this.connection.sendCommand('EVAL', COUNT_LISTENERS_SCRIPT, 1, channel, channel);
-    const [, listenerCount] = await countReply.then(asList).catch(() => []);
+    const countPromise = this.connection.sendCommand('EVAL', COUNT_LISTENERS_SCRIPT, 1, channel, channel);
+    const [, listenerCount] = await countPromise.then(asList).catch(() => []);
     return Number(listenerCount);
   }
 

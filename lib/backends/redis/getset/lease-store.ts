@@ -29,20 +29,27 @@ interface LeaseReading {
  * - `GETSET` and `DEL` compare no owners: a command that the network delivers late replaces or deletes another owner's
  *   lease. A late `GETSET` writes an expiry of the past, and the next caller acquires the key. Two owners then hold the
  *   key until the renewal of the first fails, after up to a third of the TTL. Other modes have no such gap.
- * - Two callers that find the same expired lease both write. The second learns from the reply that it came too late.
- *   But it has overwritten the lease of the first, which loses the lock at its next renewal. The second waits until its
- *   own lease ends.
- * - The lease keeps the expiry of the second caller: all processes must use the same `ttlMs` for a key.
+ * - Two callers that find the same expired lease both write. The second learns from the reply that it came too late,
+ *   but has overwritten the lease of the first. The first then loses the lock at its next renewal, and the second waits
+ *   until the lease that it wrote ends.
+ * - The lease that the second caller wrote has the second caller's expiry: all processes must use the same `ttlMs` for
+ *   a key.
  * - A renewal or release reads first, and writes only if enough of the lease is left for the write to arrive in time.
  * - The lease of a holder that died stays on the server, expired, until the next acquisition.
  */
 export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
   override readonly traits = { keepsOrder: false, writesWithoutOwnerCheck: true } satisfies StoreTraits;
   protected readonly scriptCommands = [];
-  /** Ends of leases, by owner, for which a `GETSET` was sent and no reply has proved the acquisition. */
+  /**
+   * Ends of leases that a `GETSET` may have written, by owner, until a reply proves the acquisition. The owner may have
+   * overwritten the lease of another owner.
+   */
   readonly #unprovenLeaseEndByOwner = new Map<string, number>();
 
-  /** Time that a write may take to arrive. With a long TTL, a lease that ends sooner is neither renewed nor deleted. */
+  /**
+   * Time that a write may take to arrive. A lease that ends sooner is neither renewed nor deleted. For short TTLs a
+   * share of the TTL is the limit.
+   */
   get #maxWriteDelayMs(): number {
     return this.servers.timeoutMs / 4;
   }
@@ -60,7 +67,7 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     if (lease && lease.expiresAt > nowMs && !isProvenOwnLease) return toRefusal(lease, nowMs);
     const newLease = packLease(nowMs, ttlMs, owner, packHolder(metadata));
     if (lease) {
-      // Until a `GETSET` replies with the expired lease, this owner may have overwritten the lease of another owner.
+      // Only a reply with the expired lease proves that the `GETSET` has overwritten no newer lease.
       for (const [unprovenOwner, endsAt] of this.#unprovenLeaseEndByOwner)
         if (endsAt < nowMs) this.#unprovenLeaseEndByOwner.delete(unprovenOwner);
       this.#unprovenLeaseEndByOwner.set(owner, nowMs + ttlMs);
@@ -107,7 +114,7 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     }
   }
 
-  /** Lets a lease that ends soon expire by itself: a late `DEL` could delete the next owner's lease. */
+  /** Deletes the lease, unless it ends soon: a late `DEL` could delete the next owner's lease. */
   async release(key: string, owner: string): Promise<boolean> {
     if (this.#unprovenLeaseEndByOwner.has(owner)) return false;
     const leaseKey = leaseKeyOf(this.prefix, key);

@@ -24,10 +24,10 @@ import {
 } from '../scripts/redis-values.js';
 
 /**
- * A store by `SET key owner NX PX ttl`, with nothing else on the server. Waiters poll.
+ * Store that has nothing on the server but the leases, each set by `SET key lease NX PX ttl`. Waiters poll.
  *
- * The fencing token is the server's time, read in one step with the `SET`. A clock that is set back repeats tokens,
- * because the server does not keep the last token.
+ * The fencing token is the server's time, read in one step with the `SET`. Tokens may repeat if the server's clock is
+ * set back, because the server does not keep the last token.
  */
 export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
   protected readonly scriptCommands = ['SET', 'GET', 'TIME', 'PTTL', 'PEXPIRE', 'DEL'];
@@ -52,7 +52,7 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
         const [timeUs, lease, leftMs] = asList(reply);
         const refusal = toRefusal(String(lease), Number(leftMs));
         if (!isLeaseOf(lease, owner)) return refusal;
-        // The reply that granted this lease was lost. No caller knows its old token, and a newer one serves as well.
+        // The reply to an earlier grant was lost. No caller knows that token, so the time of this reply replaces it.
         return this.renew(key, owner, ttlMs).then((isRenewed) => (isRenewed ? toGrant(timeUs) : refusal));
       },
       caller,
@@ -106,7 +106,7 @@ function holderOf(lease: string): Holder | undefined {
   return unpackHolder(metadata);
 }
 
-/** @param timeUs integer, which some clients convert to a text */
+/** @param timeUs the server's time, an integer; some clients give it as a text */
 function toGrant(timeUs: unknown): LeaseAttempt {
   return { acquired: true, fencingToken: BigInt(Number(timeUs)) };
 }

@@ -141,8 +141,8 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   }
 
   /**
-   * Runs a script. Repeats the call with all keys if the server demands them, or with the key of shared holders if the
-   * script asks for it.
+   * Runs a script. Repeats the call with all keys if the server demands them, or with the key of the shares if the
+   * script replies `NEEDS_SHARES_KEY`.
    */
   #runScript<T>(
     name: ScriptName,
@@ -153,7 +153,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   ): Promise<T> {
     const script = this.#scripts[kind][name];
     if (this.#declaresKeys === false) {
-      // A spread takes a microsecond more, and every acquisition and release comes here.
+      // Copies each field, because a spread takes a microsecond more, and every acquisition and release comes here.
       const { confirmation, read, caller, onFailure, onLateReply } = request;
       const commands = [{ script, keys: [leaseKey], args }];
       return this.servers.send(leaseKey, { commands, confirmation, read, caller, onFailure, onLateReply });

@@ -1,11 +1,15 @@
 import { FENCE_TTL_MS, NEXT_TOKEN_FUNCTION } from './next-token.js';
 import { CLAIM_FUNCTION } from './share-functions.js';
 
-/** Number of digits of a TTL of 10,000 s or more. */
+/** Minimum number of digits of a TTL, in ms, of 10,000 s or more. The general case handles these TTLs. */
 const LONG_TTL_DIGITS = 8;
+/** TTL of the fence after a grant for less than 10,000 s. */
 const FENCE_TTL_OF_SHORT_LEASES_MS = 10_000_000 + FENCE_TTL_MS;
 
-/** `FENCE_TTL_OF_SHORT_LEASES_MS` is passed as a text, because Redis takes a microsecond to convert a number. */
+/**
+ * Acquires a key that has neither a lease nor a queue. `FENCE_TTL_OF_SHORT_LEASES_MS` is passed as a text, because
+ * Redis takes a microsecond to convert a number.
+ */
 const ACQUIRE_FREE_KEY = `
 if #ttl >= ${LONG_TTL_DIGITS} or redis.call('EXISTS', lease_key, lease_key .. ':q') > 0 then return nil end
 ${NEXT_TOKEN_FUNCTION}
@@ -15,9 +19,9 @@ return token
 `;
 
 /**
- * Adds a share, as `add_share` does, if no exclusive owner holds the key and nobody waits. Then the Redis keys of lease
- * and shares both exist, or neither does, and there is no queue. Where calls name all their keys, an exclusive owner
- * may call this as well (see `NEEDS_SHARES_KEY`): the general case answers that call.
+ * Adds a share, as `add_share` does, if no exclusive owner holds the key and nobody waits. In this state the Redis keys
+ * of lease and shares both exist, or neither does, and there is no queue. Where calls name all their keys, an exclusive
+ * owner may call this as well (see `NEEDS_SHARES_KEY`): the general case answers that call.
  */
 const ACQUIRE_UNQUEUED_SHARE = `
 local shares_key = lease_key .. ':s'
@@ -71,7 +75,7 @@ end
 return 1
 `;
 
-/** Lua code of the calls for keys without a queue. */
+/** Lua code of the calls for keys without a queue. Returns `nil` where only the general case knows the reply. */
 export const COMMON_CASES = {
   exclusive: { acquire: ACQUIRE_FREE_KEY, release: RELEASE_UNQUEUED_KEY },
   shared: { acquire: ACQUIRE_UNQUEUED_SHARE, release: RELEASE_UNQUEUED_SHARE },

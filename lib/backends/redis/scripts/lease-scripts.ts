@@ -16,8 +16,8 @@ return {now, redis.call('GET', lease_key), redis.call('PTTL', lease_key)}
 );
 
 /**
- * Returns 1 if the lease was the owner's, else 0. If another program has written the value, the whole value counts as
- * the owner's name, so that an operator can evict it.
+ * Deletes the owner's lease. Returns 1 if the lease was the owner's, else 0. If another program has written the value,
+ * the whole value counts as the owner's name, so that an operator can evict that owner.
  */
 export const COMPARE_AND_DELETE = createScript(
   { keys: ['lease_key'], args: ['owner'], maxCallsPerCommand: 50 },
@@ -29,8 +29,8 @@ return redis.call('DEL', lease_key)
 );
 
 /**
- * Returns 1 if the lease is still the owner's, else 0. `ttl` is in ms. `pcall` keeps GET from failing when another
- * program's value is no string.
+ * Renews the owner's lease. Returns 1 if the lease is still the owner's, else 0. `ttl` is in ms. `pcall` keeps the
+ * script from failing when another program's value is no string.
  */
 export const RENEW = createScript(
   { keys: ['lease_key'], args: ['owner', 'ttl'], maxCallsPerCommand: 250, isTracked: true },

@@ -6,9 +6,9 @@
 export const FENCE_TTL_MS = 3_600_000;
 
 /**
- * Returns a token and the reply of TIME. The token is greater than the last one, and not less than the clock in
- * microseconds. Tokens therefore grow even if the fence, the key of the last token, is lost or is no number. All tokens
- * are below 2^53, where doubles are exact.
+ * Lua function that returns a token and the reply of TIME. The token is greater than the last one, and not less than
+ * the clock in microseconds. Tokens therefore grow even if the fence, the key of the last token, is lost or is no
+ * number. All tokens are below 2^53, where doubles are exact.
  */
 export const NEXT_TOKEN_FUNCTION = `
 local function next_token(fence_key, fence_ttl)

@@ -7,9 +7,9 @@ export const MAX_WAITER_SILENCE_MS = 4_800;
 /** TTL of a queue and of its entries after the last call of a waiter. */
 export const QUEUE_TTL_MS = 120_000;
 /**
- * Publishes a message if a process listens, and returns whether one does. The reply of PUBLISH would also count
- * subscribers to a pattern, such as monitoring tools. Where the user may not use NUMSUB, a process is assumed to
- * listen.
+ * Lua function that publishes a message if a process listens, and returns whether one does. The reply of PUBLISH would
+ * also count subscribers to a pattern, such as monitoring tools. Where the user may not use NUMSUB, a process is
+ * assumed to listen.
  */
 const PUBLISH_FUNCTION = `
 local function publish(channel, message)
@@ -21,8 +21,8 @@ end
 `;
 
 /**
- * Publishes a message, and returns whether a process listens. Returns false if the channel's slot has moved to another
- * node: the listeners then learn of the move from the former node.
+ * Lua function that publishes a message, and returns whether a process listens. Returns false if the channel's slot has
+ * moved to another node: the listeners then learn of the move from the former node.
  */
 const SHARDED_PUBLISH_FUNCTION = `
 local function publish(channel, message)
@@ -32,20 +32,20 @@ end
 `;
 
 /**
- * The functions derive the names of all keys from that of the lease. Calls on a cluster pass the other names as well,
- * in the order of `queueKeysOf`.
+ * Lua functions that read and name the keys of a lock. They derive all names from that of the lease. Calls on a cluster
+ * pass the other names as well, in the order of `queueKeysOf`.
  *
  * lease = `owner|token|metadata`, or `|taken|first_end|` while shares are held. `taken` is the number of permits taken,
  * and no share ends before `first_end`.
  * shares = hash by owner, `end|token|metadata`.
  * queue = list of owners, the oldest first.
  * waiters = hash by owner, `channel|seen|ttl|metadata`. `seen` is the time of the waiter's last call, negative once the
- * queue has skipped it. The field '' is the end of the lease, as a waiter last saw it. While the key is closed, it is
- * minus the time until which the key stays closed.
+ * queue has skipped the waiter. The field '' is the end of the lease, as a waiter last saw it. While the key is closed,
+ * this field is minus the time until which the key stays closed.
  * fence = the last token.
  *
- * All times are in ms by the server's clock. The message `owner|0` tells a waiter to retry at once: it has been granted
- * the key.
+ * All times are in ms by the server's clock. The message `owner|0` tells a waiter to retry at once, because the waiter
+ * has been granted the key.
  */
 const STATE_FUNCTIONS = `
 local LEASE, QUEUE, FENCE, WAITERS, SHARES

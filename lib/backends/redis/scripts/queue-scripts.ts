@@ -3,12 +3,12 @@ import { COMMON_CASES } from './common-cases.js';
 import { MAX_WAITER_SILENCE_MS, QUEUE_TTL_MS, queueFunctionsSource } from './queue-functions.js';
 import { createScript } from './redis-script.js';
 
-/** TTL of a grant to a waiter, until its next call confirms it. */
+/** TTL of a grant to a waiter, until the waiter's next call confirms the grant. */
 const GRANT_TTL_MS = 5_000;
 /** TTL of a grant to a waiter after the last holder died, or the last grant was not confirmed. */
 const RETRIED_GRANT_TTL_MS = 2_000;
 
-/** Keys of a call that must name all of its keys, in the order of `queueKeysOf`. */
+/** Lua names of the keys of a call that names all its keys, in the order of `queueKeysOf`. */
 const KEYS_BY_KIND = {
   exclusive: ['lease_key', 'queue_key', 'fence_key', 'waiters_key'],
   shared: ['lease_key', 'queue_key', 'fence_key', 'waiters_key', 'shares_key'],
@@ -86,8 +86,8 @@ return was_held and 1 or 0
 `;
 
 /**
- * Takes the key from an exclusive owner. A key with a queue stays closed until that owner learns of it, for `CLOSED_MS`
- * at most. Tells the first waiter that listens when to retry. Returns 1 if the owner held the key, else 0.
+ * Takes the key from an exclusive owner. A key with a queue stays closed until that owner learns of the loss, for
+ * `CLOSED_MS` at most. Tells the first waiter that listens when to retry. Returns 1 if the owner held the key, else 0.
  */
 const EVICT = `
 read_lease(lease_key)

@@ -6,7 +6,7 @@ interface ScriptShape {
   readonly keys: readonly string[];
   /** Lua names of the arguments, which are texts. */
   readonly args: readonly string[];
-  /** Maximum number of calls in a command. With it, the script blocks the server for less than a millisecond. */
+  /** Maximum number of calls in a command, chosen so that a command blocks the server for less than a millisecond. */
   readonly maxCallsPerCommand: number;
   /** Whether the server reports later changes of the keys that the script reads: see `KeyTracking`. @default false */
   readonly isTracked?: boolean;

@@ -23,7 +23,8 @@ export function shareKeysOf(leaseKey: string): readonly [string, string] {
 }
 
 /**
- * Escapes braces. A key that begins with `}` would have an empty hash tag, so that its Redis keys were in different slots.
+ * Escapes braces. A lock's key that begins with `}` would make the hash tag empty, and the lock's Redis keys would then
+ * be in different slots. Escapes `%` as well, so that different keys stay different.
  */
 function escapeKey(key: string): string {
   return /[%{}]/u.test(key) ? key.replace(/[%{}]/gu, encodeURIComponent) : key;

@@ -1,4 +1,4 @@
-/** Function that reads an owner's claim from the end of the owner's name. */
+/** Lua function that reads an owner's claim from the end of the owner's name. */
 export const CLAIM_FUNCTION = `
 -- Returns the permits that an owner takes, and the limit for all holders. Returns nil for an exclusive owner.
 local function claim_of(owner)

@@ -24,14 +24,16 @@ export function createSentinelSource(options: RedisSentinelOptions, clientPackag
     },
     watchMaster: (health, onNewMaster) => {
       let lastMessage = '';
-      // Each Sentinel announces the switch when it hears of it. Until then it names the former master to those who ask.
+      // Each Sentinel announces the switch. A Sentinel that does not know of the switch yet leads clients to the former
+      // master: a repeated announcement may therefore be needed.
       const onSwitchMessage = (message: string): void => {
         const isRepeated = message === lastMessage;
         lastMessage = message;
         const [announcedHost = '', announcedPort] = message.split(' ').slice(-2);
         const announcedAddress = { host: announcedHost, port: Number(announcedPort) };
         const address = natMap?.[`${announcedHost}:${announcedPort}`] ?? announcedAddress;
-        // A client does not tell to which host name it is connected: a repetition would end a good connection.
+        // A client of ioredis does not tell to which host name it is connected. A repetition would end a good
+        // connection.
         if (!isRepeated || isIP(address.host) !== 0) onNewMaster(address);
       };
       const makeClient = async (address: Required<RedisAddress>) =>

@@ -2,7 +2,8 @@
 const MIN_ADDRESS_TIMEOUT_MS = 700;
 
 export class Addresses {
-  #lastGoodIndex = 0;
+  /** Index of the address that the next opening tries first. */
+  #firstIndex = 0;
 
   constructor(private readonly addresses: readonly string[]) {}
 
@@ -15,16 +16,19 @@ export class Addresses {
     return Math.max(MIN_ADDRESS_TIMEOUT_MS, Math.floor(connectTimeoutMs / this.count));
   }
 
-  /** @throws the error that `open` threw for the last address */
+  /**
+   * Opens a connection to the first address that works, beginning with the address that worked last.
+   * @throws the error that `open` threw for the last address
+   */
   async openFirstWorking<T>(open: (address: string) => Promise<T>): Promise<T> {
-    // Another opening may change the field meanwhile.
-    const firstIndex = this.#lastGoodIndex;
+    // A simultaneous opening may change `#firstIndex` before this one ends.
+    const startIndex = this.#firstIndex;
     let lastError: unknown;
     for (let triedCount = 0; triedCount < this.addresses.length; triedCount += 1) {
-      const index = (firstIndex + triedCount) % this.addresses.length;
+      const index = (startIndex + triedCount) % this.addresses.length;
       try {
         const connection = await open(this.addresses[index] ?? '');
-        this.#lastGoodIndex = index;
+        this.#firstIndex = index;
         return connection;
       } catch (error) {
         lastError = error;
@@ -35,7 +39,6 @@ export class Addresses {
 
   /** Makes new connections try this address last, because its server has refused writes. */
   tryLast(address: string): void {
-    if (this.addresses[this.#lastGoodIndex] === address)
-      this.#lastGoodIndex = (this.#lastGoodIndex + 1) % this.addresses.length;
+    if (this.addresses[this.#firstIndex] === address) this.#firstIndex = (this.#firstIndex + 1) % this.addresses.length;
   }
 }

@@ -63,7 +63,10 @@ export function hasErrorCode(error: unknown, codes: RegExp | undefined): boolean
 
 export const WRITABLE_ADVICE = 'locks need a database that takes writes, and not a replica or one that is read-only';
 
-/** `UNKNOWN_SQLITE_ERROR_1544` is what libsql reports for `SQLITE_READONLY_DIRECTORY`. */
+/**
+ * Codes for a database that takes no writes. libsql reports `UNKNOWN_SQLITE_ERROR_1544` for
+ * `SQLITE_READONLY_DIRECTORY`.
+ */
 const READ_ONLY_CODE_PATTERN =
   /^(25006|ER_(OPTION_PREVENTS_STATEMENT|OPEN_AS_READONLY|(INNODB_)?READ_ONLY(_MODE)?|CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)|SQLITE_READONLY(_DBMOVED|_DIRECTORY)?|UNKNOWN_SQLITE_ERROR_1544)$/u;
 
@@ -93,7 +96,7 @@ const REFUSED_VALUE_SQLSTATE_PATTERN = /^(2[23][0-9A-Z]{3}|42501|45000|P0001)$/u
 const REFUSED_VALUE_CODE_PATTERN =
   /^(ER_((TABLE|COLUMN)ACCESS_DENIED_ERROR|TRUNCATED_WRONG_VALUE_FOR_FIELD|CHECK_CONSTRAINT_VIOLATED)|SQLITE_(CONSTRAINT|MISMATCH|TOOBIG).*)$/u;
 
-export function createSwitchOverError(): DatabaseError {
+export function createReadOnlyServerError(): DatabaseError {
   return new DatabaseError(`the server no longer takes writes: ${WRITABLE_ADVICE}`, '25006');
 }
 

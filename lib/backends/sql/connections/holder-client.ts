@@ -4,8 +4,8 @@ import type { StatementRunner } from './sql-database.js';
 const holderClients = new WeakSet<object>();
 
 /**
- * Returns an object that inherits from the driver's client. Its methods `methodNames` run through
- * `runStatement`, and reject once `isTransactionOver` returns true.
+ * Returns an object that inherits from the driver's client. The methods in `methodNames` run through `runStatement`,
+ * and reject once `isTransactionOver` returns true.
  */
 export function createHolderClient<T extends object>(
   client: T,

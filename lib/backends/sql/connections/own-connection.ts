@@ -60,7 +60,7 @@ export class OwnConnection {
     return this.settings.database.dialect.runStatementSafely ? 0 : systemClock.now() - this.#lastAnswerAt;
   }
 
-  /** Destroys the connection when the opening fails, or takes longer than `connectTimeoutMs`. */
+  /** Connects within `connectTimeoutMs`, and prepares the session. Destroys the connection when either fails. */
   async open(connectTimeoutMs = this.settings.connectTimeoutMs): Promise<void> {
     const { database, requestTimeoutMs, onOpen, connectTimeoutOption } = this.settings;
     const timeoutOption = connectTimeoutOption && `${connectTimeoutOption}: ${connectTimeoutMs}`;
@@ -79,7 +79,10 @@ export class OwnConnection {
     }
   }
 
-  /** Repeats the statement while the database is too busy. Ends the connection when no answer comes. */
+  /**
+   * Repeats the statement while the database is too busy, for up to `requestTimeoutMs`. Ends the connection when no
+   * answer comes.
+   */
   readonly query: Query = async (sql, parameters) => {
     const retryDeadline = Deadline.after(this.settings.requestTimeoutMs);
     for (;;) {
@@ -93,19 +96,19 @@ export class OwnConnection {
         if (cause instanceof DatabaseError) cause.isServerAnswer = isAnswerOfWritableServer(cause);
         if (isReadOnlyError(cause)) this.#connection.tryAddressLast?.();
         if (isRefusedValueError(cause)) this.#lastAnswerAt = systemClock.now();
-        if (!this.#isBusy(cause)) throw cause;
+        if (!this.#isBusyError(cause)) throw cause;
         this.#lastAnswerAt = systemClock.now();
         if (retryDeadline.passed) throw cause;
-        await pauseWhileBusy();
+        await pauseBeforeRetry();
       }
     }
   };
 
   isUsableAfter(error: unknown): boolean {
-    return this.#isBusy(error) || isRefusedValueError(error);
+    return this.#isBusyError(error) || isRefusedValueError(error);
   }
 
-  #isBusy(error: unknown): boolean {
+  #isBusyError(error: unknown): boolean {
     return hasErrorCode(error, this.settings.database.dialect.busyCodePattern);
   }
 
@@ -131,7 +134,7 @@ export class OwnConnection {
     if (client instanceof EventEmitter) client.on('error', () => undefined);
     this.client = client;
     this.#isOpen = true;
-    this.#sockets.reportEnd(() => this.#onSocketClosed());
+    this.#sockets.setEndListener(() => this.#onSocketClosed());
   }
 
   #send(sql: string, parameters: readonly unknown[]): Promise<Rows> | Rows {
@@ -154,7 +157,7 @@ export class OwnConnection {
   }
 }
 
-export function pauseWhileBusy(): Promise<void> {
+export function pauseBeforeRetry(): Promise<void> {
   return pause(systemClock, randomInt(MIN_BUSY_PAUSE_MS, 2 * MIN_BUSY_PAUSE_MS));
 }
 

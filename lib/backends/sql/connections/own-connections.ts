@@ -2,7 +2,7 @@ import { Deadline, Semaphore, systemClock } from '../../../core/index.js';
 import { DatabaseError, hasErrorCode } from './database-error.js';
 import { DatabaseHealth } from './database-health.js';
 import { IdleCheck, MAX_IDLE_MS } from './idle-check.js';
-import { type ConnectionSettings, OwnConnection, pauseWhileBusy } from './own-connection.js';
+import { type ConnectionSettings, OwnConnection, pauseBeforeRetry } from './own-connection.js';
 import type { Query } from './query.js';
 import { TimeoutError } from './timeout.js';
 
@@ -131,7 +131,7 @@ export class OwnConnections {
         return await this.#openOnce(connectTimeoutMs);
       } catch (error) {
         if (retryDeadline.passed || !hasErrorCode(error, database.dialect.busyCodePattern)) throw error;
-        await pauseWhileBusy();
+        await pauseBeforeRetry();
       }
     }
   }

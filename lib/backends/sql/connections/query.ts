@@ -19,7 +19,7 @@ export function readRows(result: unknown): Rows {
   return (Array.isArray(firstElement) ? firstElement : result).filter(isRow);
 }
 
-/** Drivers return a boolean, a number, a number as text, or PostgreSQL's text `t`. */
+/** Returns whether a driver's flag is true: a boolean, a number, a number as text, or PostgreSQL's text `t`. */
 export function isTrue(flag: unknown): boolean {
   return flag === true || flag === 't' || Number(flag) === 1;
 }

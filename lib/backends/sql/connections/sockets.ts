@@ -30,10 +30,10 @@ export class Sockets {
   #onEnd: () => void = () => undefined;
 
   /**
-   * Has `onEnd` called when the newest socket closes, also after `destroy`. To be called when the driver has connected:
-   * until then it reports each failed address itself, and may connect to another one.
+   * Sets the listener to the end of the newest socket, by `destroy` or otherwise. Call this when the driver has
+   * connected: until then, the driver reports each failed address itself, and may connect to another one.
    */
-  reportEnd(onEnd: () => void): void {
+  setEndListener(onEnd: () => void): void {
     this.#onEnd = onEnd;
   }
 
@@ -88,9 +88,10 @@ export class Sockets {
   }
 }
 
-export function getStreamFactory(extra: unknown): ((config: unknown) => unknown) | undefined {
-  const streamFactory: unknown = typeof extra === 'object' && extra ? Reflect.get(extra, 'stream') : undefined;
-  return typeof streamFactory === 'function' ? (config) => Reflect.apply(streamFactory, extra, [config]) : undefined;
+/** Returns the application's own function that creates streams, if its options of the driver have one. */
+export function getStreamFactory(options: unknown): ((config: unknown) => unknown) | undefined {
+  const streamFactory: unknown = typeof options === 'object' && options ? Reflect.get(options, 'stream') : undefined;
+  return typeof streamFactory === 'function' ? (config) => Reflect.apply(streamFactory, options, [config]) : undefined;
 }
 
 export function getConnectionId(client: unknown, property: string): string | undefined {

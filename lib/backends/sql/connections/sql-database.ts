@@ -19,6 +19,7 @@ export interface TableContext {
   readonly schema: string | undefined;
   /** Beginning of a sentence in error messages that tells how to create the tables. */
   readonly creationAdvice: string;
+  /** Example of a call with `synchronize: true`, for the same messages. */
   readonly synchronizeExample: string;
 }
 

@@ -2,13 +2,16 @@ import type { Deadline } from '../../../core/index.js';
 import { DatabaseError } from './database-error.js';
 
 export class TimeoutError extends DatabaseError {
-  /** @param optionText the option that limits the time, with its value */
+  /**
+   * @param failureText beginning of the message, which goes on with ` in time`
+   * @param optionText the option that limits the time, with its value
+   */
   constructor(failureText: string, optionText?: string) {
     super(`${failureText} in time${optionText === undefined ? '' : ` (${optionText})`}`, 'ETIMEDOUT');
   }
 }
 
-/** A process that was suspended for an hour needs no hour to read the answers that have arrived. */
+/** Maximum extra time. A process that was suspended for an hour needs no hour to read the answers that have arrived. */
 const MAX_EXTRA_MS = 10_000;
 
 /**

@@ -17,7 +17,7 @@ export interface KeyRowStatements {
    * Writes a new fencing token and the holder into the row. The token is `max(previous + 1, the server's clock in µs)`.
    * Resolves to the token, or to `undefined` where the row is missing. The caller must hold the key.
    */
-  raise(
+  writeHolder(
     query: Query,
     table: string,
     key: string,
@@ -35,10 +35,10 @@ export async function raiseToken(
   metadata: HolderMetadata,
   owner: string,
 ): Promise<bigint> {
-  const token = await keyRow.raise(query, table, key, metadata, owner);
+  const token = await keyRow.writeHolder(query, table, key, metadata, owner);
   if (token !== undefined) return token;
   await keyRow.create(query, table, key);
-  const firstToken = await keyRow.raise(query, table, key, metadata, owner);
+  const firstToken = await keyRow.writeHolder(query, table, key, metadata, owner);
   if (firstToken === undefined) throw new DatabaseError('the row of the key vanished', undefined);
   return firstToken;
 }

@@ -1,7 +1,7 @@
 import { type Holder, type LeaseAttempt, type LeaseState, unpackHolder } from '../../../core/index.js';
 import type { ClaimsRefusal } from './lease-statements.js';
 
-/** A missing row means that the key has just become free. */
+/** Returns the refusal that a row describes. A missing row means that the key has just become free. */
 export function parseRefusal(row: Record<string, unknown> | undefined): LeaseAttempt & ClaimsRefusal {
   if (!row) return { acquired: false, retryAfterMs: 0 };
   const { remaining, metadata } = row;
@@ -22,7 +22,10 @@ export function parseState(row: Record<string, unknown> | undefined): LeaseState
   return { holder: { owner: typeof owner === 'string' ? owner : '', ...fencingToken, ...leftMs, ...parseHolder(row) } };
 }
 
-/** `legacy_owner` is the owner that an older program wrote. Its process id is unknown, and shown as 0. */
+/**
+ * Returns the holder that a row describes, if there is one. The row of an older program has only `legacy_owner`: the
+ * process id is unknown, and shown as 0.
+ */
 export function parseHolder({
   metadata,
   legacy_owner: legacyOwner,

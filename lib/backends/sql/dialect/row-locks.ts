@@ -28,10 +28,11 @@ export interface RowLocks {
   createRow(query: Query, table: string, key: string): Promise<boolean>;
   /**
    * Locks the row at once or not at all. Resolves to the columns of `selectTokenSql`, or to no row where the row is
-   * missing. When somebody else has the row, resolves to `is_held`, or fails with a code of `heldCodePattern`.
+   * missing. When another transaction has the row, resolves to a row with `is_held`, or fails with a code of
+   * `heldCodePattern`.
    */
   tryLockRow(query: Query, table: string, key: string): ReturnType<Query>;
-  /** Locks the row as `tryLockRow` does, after a wait in the database's own queue. `setLimits` was called before. */
+  /** Locks the row as `tryLockRow` does, after a wait in the database's own queue. `setLimits` must come first. */
   lockRowAfterWait(query: Query, table: string, key: string, waitMs: number): ReturnType<Query>;
   /**
    * Makes the server end the connection, and with it the transaction, after `ttlMs` without a statement. Runs before

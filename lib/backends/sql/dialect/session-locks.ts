@@ -13,10 +13,10 @@ export interface SessionLocks {
   readonly serverSessions: ServerSessions;
   /** Makes the server end the session after `ttlMs` without a statement. */
   setIdleTimeout(query: Query, ttlMs: number): Promise<void>;
-  /** Resolves to the schema and name of the table, for `toLockName`, even if the given name has no schema. */
-  readScope(query: Query, table: string): Promise<string>;
+  /** Resolves to the table's schema and name, as namespace of its locks. The given name may have no schema. */
+  readNamespace(query: Query, table: string): Promise<string>;
   readSession(query: Query): Promise<{ readonly id: string; readonly isReadOnly: boolean }>;
-  toLockName(scope: string, key: string): string;
+  toLockName(namespace: string, key: string): string;
   /**
    * Takes the lock, and then the owner lock. Resolves to one row. `locked` is 1 with both locks, 0 with none, and -1
    * with the lock alone, which the caller must free. `metadata` and `since` describe the last holder. If `is_read_only`

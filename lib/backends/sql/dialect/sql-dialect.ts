@@ -76,6 +76,7 @@ export interface WaitingLine {
   joinLine(query: Query, table: string, key: string, owner: string): Promise<number>;
   /** Hashes the owner for messages: its id is a secret, and every client of the database can hear messages. */
   hashOwner(owner: string): string;
+  /** Sends a message for this owner, after which a waiter requests the key, and a holder checks its lease. */
   notify(query: Query, table: string, owner: string): Promise<void>;
   /**
    * Records that these owners still wait. Resolves to messages for owners who should ask now, or have lost their place.

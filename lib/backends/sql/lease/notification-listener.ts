@@ -16,6 +16,7 @@ const WAITERS_PER_STATEMENT = 1_000;
 /** Milliseconds without a message after which a refused waiter triggers a probe of the connection. */
 const MAX_TRUSTED_QUIET_MS = 3_000;
 
+/** Listener for the messages that wake waiters, on a connection of its own. A lost connection is replaced. */
 export class NotificationListener {
   readonly waiterWatch: WaiterWatch;
   readonly #settings: ConnectionSettings;
@@ -122,6 +123,7 @@ export class NotificationListener {
       await connection.close();
       return true;
     }
+    // The connection was lost while it began to listen.
     if (this.#connection !== connection) return false;
     this.#isListening = true;
     this.#idleCheck.schedule();

@@ -7,8 +7,8 @@ import { POLL_MS_PER_WAITER, type LeaseTable, SqlLeaseStore } from './sql-lease-
 
 const MIN_POLL_MS = 50;
 /**
- * Maximum milliseconds between two polls, before a jitter of ±50 %. Even with the jitter, the pause
- * is shorter than `MAX_WAITER_SILENCE_MS`, after which a waiter loses its place.
+ * Maximum milliseconds between two polls, before a jitter of ±50 %. Even with the jitter, the pause is shorter than
+ * `MAX_WAITER_SILENCE_MS`, after which a waiter loses its place.
  */
 const MAX_POLL_MS = 3_000;
 
@@ -22,7 +22,7 @@ interface Waiter {
 export class QueuedLeaseStore extends SqlLeaseStore {
   readonly #wakeUps = new WakeUps();
   readonly #waiters = new Map<string, Waiter>();
-  readonly #heldKeysByOwnerHash = new Map<string, string>();
+  readonly #heldKeyByOwnerHash = new Map<string, string>();
   readonly #listener: NotificationListener;
 
   constructor(
@@ -37,7 +37,7 @@ export class QueuedLeaseStore extends SqlLeaseStore {
       leaseTable.table,
       waitingLine,
       this.#wakeUps,
-      () => this.#heldKeysByOwnerHash.size > 0,
+      () => this.#heldKeyByOwnerHash.size > 0,
     );
     const { adopt } = this;
     if (!adopt) return;
@@ -60,27 +60,27 @@ export class QueuedLeaseStore extends SqlLeaseStore {
     const waiter = this.#waiters.get(owner);
     if (attempt.acquired || !waiter) return attempt;
     waiter.stopWaiting ??= this.#startWaiting(owner, waiter.wake);
-    const isNotified = this.#listener.ensureListening();
+    const isListening = this.#listener.ensureListening();
     // The owner already has a place in the line of claims.
     if (attempt.staysInLine === true) {
-      return isNotified
+      return isListening
         ? attempt
-        : { ...attempt, retryAfterMs: Math.min(attempt.retryAfterMs ?? Infinity, this.#randomPollMs()) };
+        : { ...attempt, retryAfterMs: Math.min(attempt.retryAfterMs ?? Infinity, this.#pickPollMs()) };
     }
     const retryAfterMs = await this.waitingLine.joinLine(this.connections.query, this.leaseTable.table, key, owner);
     if (retryAfterMs === 0) return { ...attempt, retryAfterMs };
     this.#listener.waiterWatch.recordInLine(key, owner);
-    if (isNotified) this.#listener.probeIfQuiet();
-    return { ...attempt, retryAfterMs: isNotified ? retryAfterMs : Math.min(retryAfterMs, this.#randomPollMs()) };
+    if (isListening) this.#listener.probeIfQuiet();
+    return { ...attempt, retryAfterMs: isListening ? retryAfterMs : Math.min(retryAfterMs, this.#pickPollMs()) };
   }
 
   override async passOn(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    this.#heldKeysByOwnerHash.delete(this.waitingLine.hashOwner(owner));
+    this.#heldKeyByOwnerHash.delete(this.waitingLine.hashOwner(owner));
     return super.passOn(key, owner, ttlMs);
   }
 
   override release(key: string, owner: string): Promise<boolean> {
-    this.#heldKeysByOwnerHash.delete(this.waitingLine.hashOwner(owner));
+    this.#heldKeyByOwnerHash.delete(this.waitingLine.hashOwner(owner));
     return super.release(key, owner);
   }
 
@@ -94,7 +94,7 @@ export class QueuedLeaseStore extends SqlLeaseStore {
 
   watchLeases(onChange: (key: string) => void): LeaseWatch {
     this.#wakeUps.setNonWaiterListener((ownerHash) => {
-      const key = this.#heldKeysByOwnerHash.get(ownerHash);
+      const key = this.#heldKeyByOwnerHash.get(ownerHash);
       if (key !== undefined) onChange(key);
     });
     return { needsEarlyRenewal: false };
@@ -114,7 +114,7 @@ export class QueuedLeaseStore extends SqlLeaseStore {
   }
 
   #recordHolder(key: string, owner: string, { acquired }: LeaseAttempt): void {
-    if (acquired) this.#heldKeysByOwnerHash.set(this.waitingLine.hashOwner(owner), key);
+    if (acquired) this.#heldKeyByOwnerHash.set(this.waitingLine.hashOwner(owner), key);
   }
 
   #startWaiting(owner: string, wake: () => void): () => void {
@@ -126,7 +126,7 @@ export class QueuedLeaseStore extends SqlLeaseStore {
     };
   }
 
-  #randomPollMs(): number {
+  #pickPollMs(): number {
     const sharedPollMs = this.#listener.waiterWatch.waiterCount * POLL_MS_PER_WAITER;
     const pollMs = Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, sharedPollMs));
     return pollMs / 2 + randomInt(pollMs);

@@ -4,7 +4,10 @@ import { systemClock, type Timer } from '../../../core/index.js';
 const CONFIRM_INTERVAL_MS = 3_000;
 const JITTER_MS = 500;
 
-/** Calls `confirmWaiters` every few seconds while callers wait. This finds lost notifications and dead holders. */
+/**
+ * Timer that calls `confirmWaiters` every few seconds while callers wait. The confirmation finds lost notifications and
+ * dead holders.
+ */
 export class WaiterWatch {
   readonly #waitingOwners = new Set<string>();
   /** Keys for which the server keeps a waiter of this process in its queue, by owner. */

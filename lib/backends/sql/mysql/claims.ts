@@ -5,7 +5,7 @@ import { decodeTexts, hasChangedRow, textBytesSql, toBytes } from './driver.js';
 
 const toBytesOrNull = (text: string | null): Buffer | null => (text === null ? null : toBytes(text));
 
-/** Any isolation level will do: each statement is a transaction on one row. */
+/** Returns statements on claims, for any isolation level: each statement is a transaction on one row. */
 export function mysqlClaims(table: string): ClaimStatements {
   return {
     // All claims of a key must fit into the column `metadata`, whose type `text` keeps 64 KB.

@@ -7,7 +7,7 @@ import { mysqlClaims } from './claims.js';
 import { getHandshakeId } from './driver.js';
 import { mysqlFence } from './fence.js';
 import { mysqlLeases } from './leases.js';
-import { READ_ONLY_CONDITION } from './read-only.js';
+import { IS_READ_ONLY_SQL } from './read-only.js';
 import { mysqlRowLocks } from './row-locks.js';
 import { mysqlSessionLocks } from './session-locks.js';
 
@@ -64,7 +64,7 @@ export const mysqlDialect: SqlDialect = {
   },
 
   async assertPrimary(query) {
-    const [row] = await query(`select ${READ_ONLY_CONDITION} as is_read_only`, []);
+    const [row] = await query(`select ${IS_READ_ONLY_SQL} as is_read_only`, []);
     if (!isTrue(row?.['is_read_only'])) return;
     const message = `the server is running with read_only, as replicas do: ${WRITABLE_ADVICE}`;
     throw new DatabaseError(message, 'ER_OPTION_PREVENTS_STATEMENT');

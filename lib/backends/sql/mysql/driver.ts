@@ -32,9 +32,9 @@ export function getLastInsertId(answer: Answer): bigint | undefined {
 
 export const getHandshakeId = (client: unknown): string | undefined => getConnectionId(client, 'threadId');
 
-/** Returns driver options. They override options of the application by which rows would have no column names. */
-export function createDriverOptions(sockets: Sockets, extra: unknown, setting: StreamSetting): object {
-  const streamFactory = getStreamFactory(extra);
+/** Returns driver options that watch the sockets, and override options by which rows would have no column names. */
+export function createDriverOptions(sockets: Sockets, applicationOptions: unknown, setting: StreamSetting): object {
+  const streamFactory = getStreamFactory(applicationOptions);
   return {
     rowsAsArray: false,
     nestTables: false,

@@ -16,7 +16,7 @@ export const mysqlFence: FenceStatements = {
     return (sql, parameters) => query(`set statement ${SNAPSHOT_SETTING} = 0 for ${sql}`, parameters);
   },
 
-  /** One statement takes the row's lock at once. With an update and then an insert, two newcomers would deadlock. */
+  /** Locks the row at once, by one statement. With an update and then an insert, two newcomers would deadlock. */
   async raise(query, table, resource, token) {
     await query(
       `insert into ${table} (resource, token) values (?, cast(? as signed))
@@ -26,7 +26,7 @@ export const mysqlFence: FenceStatements = {
     return (await this.readNewestToken(query, table, resource)) === token;
   },
 
-  /** A locking read sees the latest commit and not the snapshot of the transaction. */
+  /** Reads with a lock, to see the latest commit and not the snapshot of the transaction. */
   async readNewestToken(query, table, resource) {
     const [row] = await query(`select cast(token as char) as token from ${table} where resource = ? for update`, [
       toStoredBytes(resource),

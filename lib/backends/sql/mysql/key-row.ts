@@ -25,7 +25,7 @@ export const mysqlKeyRow: KeyRowStatements = {
     return decodeTexts(rows);
   },
 
-  async raise(query, table, key, metadata, owner) {
+  async writeHolder(query, table, key, metadata, owner) {
     const answer = await query(
       `update ${table} set token = last_insert_id(greatest(token + 1, ${NOW_MICROSECONDS_SQL})), expires_at = ${NOW_SQL},
          acquired_at = ${NOW_SQL}, metadata = ?, owner = ?

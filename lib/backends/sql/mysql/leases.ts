@@ -17,7 +17,7 @@ import { decodeTexts, getLastInsertId, hasChangedRow, textBytesSql, toBytes } fr
 /** Maximum number of rounds. A round is repeated if the row appears, vanishes or becomes free between statements. */
 const MAX_ROUNDS = 5;
 
-/** Any isolation level will do: each statement is a transaction on one row, except in `keys` and `reap`. */
+/** Returns statements for any isolation level: each is a transaction on one row, except in `keys` and `reap`. */
 export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
   const { table, updatedAt, existingTable, ...columnNames } = columns;
   const { textPlaceholder, toKeyValue, nowSql, heldSinceSql, isFreeSql } = existingTable
@@ -44,9 +44,9 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
   };
 
   /**
-   * Raises the token in an existing table by a second statement. The token of the insertion is the time of its start,
-   * and others may have had the key while the insertion waited. The driver may also return an `auto_increment` number
-   * instead of the token.
+   * Inserts a row for the key. Resolves to the row's token, or to `undefined` when nothing was inserted. In an existing
+   * table, a second statement raises the token. The insertion's own token is the time of its start, and others may have
+   * had the key while it waited. The driver may also return an `auto_increment` number instead of the token.
    */
   const insertRow = async (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) => {
     const answer = await query(

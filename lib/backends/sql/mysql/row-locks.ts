@@ -2,7 +2,7 @@ import type { Query } from '../connections/query.js';
 import { toBytes, hasChangedRow } from './driver.js';
 import { toStoredBytes } from '../tables/stored-key.js';
 import { mysqlKeyRow } from './key-row.js';
-import { READ_ONLY_CONDITION } from './read-only.js';
+import { IS_READ_ONLY_SQL } from './read-only.js';
 import { mysqlServerSessions } from './server-sessions.js';
 import { type RowLocks, type KeyAndToken, SAVEPOINT } from '../dialect/row-locks.js';
 
@@ -26,7 +26,7 @@ export const mysqlRowLocks: RowLocks = {
   keyRow: mysqlKeyRow,
   serverSessions: mysqlServerSessions,
   selectTokenSql: (table) =>
-    `select cast(token as char) as token, ${READ_ONLY_CONDITION} as is_read_only from ${table} where lock_key = ?`,
+    `select cast(token as char) as token, ${IS_READ_ONLY_SQL} as is_read_only from ${table} where lock_key = ?`,
 
   tryLockRow(query, table, key) {
     return query(`${this.selectTokenSql(table)} for update nowait`, [toStoredBytes(key)]);
@@ -56,7 +56,7 @@ export const mysqlRowLocks: RowLocks = {
   restoreLimits: (query) => query('set session innodb_lock_wait_timeout = default', []),
 
   async recordHolder(query, table, { key, owner }, metadata) {
-    const token = await mysqlKeyRow.raise(query, table, key, metadata, owner);
+    const token = await mysqlKeyRow.writeHolder(query, table, key, metadata, owner);
     await query(`savepoint ${SAVEPOINT}`, []);
     return token;
   },

@@ -1,7 +1,7 @@
 import { isTrue } from '../connections/query.js';
 import { mysqlKeyRow } from './key-row.js';
 import { decodeTexts, textBytesSql } from './driver.js';
-import { READ_ONLY_CONDITION } from './read-only.js';
+import { IS_READ_ONLY_SQL } from './read-only.js';
 import { mysqlServerSessions } from './server-sessions.js';
 import { splitTableName } from '../tables/table-name.js';
 import type { Query } from '../connections/query.js';
@@ -20,14 +20,14 @@ export const mysqlSessionLocks: SessionLocks = {
     await query(`set session wait_timeout = ${ttlMs / 1000}`, []);
   },
 
-  async readScope(query, table) {
+  async readNamespace(query, table) {
     const { schema, name } = splitTableName(table);
     const [row] = await query('select coalesce(?, database()) as scope', [schema]);
     return `${String(row?.['scope'])}\0${name}`;
   },
 
   async readSession(query) {
-    const [row] = await query(`select connection_id() as id, ${READ_ONLY_CONDITION} as is_read_only`, []);
+    const [row] = await query(`select connection_id() as id, ${IS_READ_ONLY_SQL} as is_read_only`, []);
     return { id: String(row?.['id']), isReadOnly: isTrue(row?.['is_read_only']) };
   },
   toLockName: getUserLockName,
@@ -35,7 +35,7 @@ export const mysqlSessionLocks: SessionLocks = {
   async tryLock(query, table, { lock, ownerLock }, keyColumnValue) {
     const rows = await query(
       `select case get_lock(?, 0) when 1 then if(get_lock(?, 0) = 1, 1, -1) when 0 then 0 end as locked, ${textBytesSql('metadata')} as metadata,
-         timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since, ${READ_ONLY_CONDITION} as is_read_only
+         timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since, ${IS_READ_ONLY_SQL} as is_read_only
        from (select 1) as once left join ${table} on lock_key = ?`,
       [lock, ownerLock, keyColumnValue],
     );

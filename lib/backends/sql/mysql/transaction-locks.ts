@@ -14,7 +14,7 @@ export const mysqlTransactionLocks: TransactionLocks = {
   },
 };
 
-/** With 0 seconds, MySQL waits for a second and MariaDB does not wait. */
+/** Waits for the row, up to `seconds`. With 0, MySQL waits for a second and MariaDB does not wait. */
 async function lockRowWithTimeout(query: Query, table: string, key: string, seconds: number): Promise<boolean> {
   const settingName = 'session innodb_lock_wait_timeout';
   await query(`set @nestjs_distributed_lock = @@${settingName.replace(' ', '.')}, ${settingName} = ${seconds}`, []);

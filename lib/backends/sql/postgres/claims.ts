@@ -3,7 +3,7 @@ import { toStoredText } from '../tables/stored-key.js';
 import { NOW_SQL, NOW_MICROSECONDS_SQL } from './clock.js';
 import { selectOwnersInLineSql, postgresWaitingLine, notifyAllSql } from './waiting-line.js';
 
-/** Statements on claims. The first `swap` moves the waiters from the column `waiting` into `metadata`. */
+/** Returns statements on claims. The first `swap` moves the waiters from the column `waiting` into `metadata`. */
 export function postgresClaims(table: string): ClaimStatements {
   return {
     maxPermits: 1_000,

@@ -16,7 +16,7 @@ const statementNames = new Map<string, string>();
 /**
  * Runs a named statement, which the server parses and plans once for each connection. Planning takes several times as
  * long as the execution.
- * https://node-postgres.com/features/queries#prepared-statements
+ * @see https://node-postgres.com/features/queries#prepared-statements
  */
 export function runPrepared(client: unknown, text: string, values: readonly unknown[]): Promise<readonly Row[]> {
   return new Promise((resolve, reject) => {

@@ -21,7 +21,7 @@ export const postgresKeyRow: KeyRowStatements = {
       [toStoredText(key)],
     ),
 
-  async raise(query, table, key, metadata, owner) {
+  async writeHolder(query, table, key, metadata, owner) {
     const [row] = await query(
       `update ${table} set token = greatest(token + 1, ${NOW_MICROSECONDS_SQL}), expires_at = ${NOW_SQL}, acquired_at = ${NOW_SQL}, metadata = $2, owner = $3
        where lock_key = $1 returning token::text as token`,

@@ -49,7 +49,7 @@ export function postgresLeases(columns: LeaseColumns): LeaseStatements {
   };
 }
 
-/** Returns statements on the library's own table, whose rows also list waiters. A row without an owner has none. */
+/** Returns statements on the library's own table. A row with an owner may also list waiters. */
 function createStatementsOnOwnTable(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release' | 'look' | 'keys'> {
   // Refuses a free key if one of its waiters was seen lately: `joinLine` then gives the key to the first such waiter.
   const acquireSql = `with granted as (

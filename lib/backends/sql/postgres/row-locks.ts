@@ -5,7 +5,7 @@ import { isTrue } from '../connections/query.js';
 import { toStoredText } from '../tables/stored-key.js';
 import { quoteText } from '../tables/table-name.js';
 import { NOW_SQL } from './clock.js';
-import { READ_ONLY_CONDITION } from './read-only.js';
+import { IS_READ_ONLY_SQL } from './read-only.js';
 import { postgresServerSessions } from './server-sessions.js';
 import type { OwnedKey } from '../dialect/lease-statements.js';
 import { type RowLocks, SAVEPOINT } from '../dialect/row-locks.js';
@@ -23,11 +23,11 @@ export const postgresRowLocks: RowLocks = {
   keyRow: postgresKeyRow,
   serverSessions: postgresServerSessions,
   selectTokenSql: (table) =>
-    `select token::text as token, ${READ_ONLY_CONDITION} as is_read_only from ${table} where lock_key = $1`,
+    `select token::text as token, ${IS_READ_ONLY_SQL} as is_read_only from ${table} where lock_key = $1`,
 
   /**
-   * Inserts only while it has an advisory lock, because an insert that meets that of another process would fail.
-   * `lock_timeout` is one millisecond, the shortest possible: 0 would mean no limit.
+   * Inserts only while it has an advisory lock. While another process inserts the row, an insert would wait, and fail
+   * by `lock_timeout`. This time-out is one millisecond, the shortest possible: 0 would mean no limit.
    */
   async createRow(query, table, key) {
     await query('set local lock_timeout = 1', []);
@@ -72,7 +72,7 @@ export const postgresRowLocks: RowLocks = {
   restoreLimits: (query) => query('set local lock_timeout to default; set local statement_timeout to default', []),
 
   async recordHolder(query, table, ownedKey, metadata) {
-    const token = await postgresKeyRow.raise(query, table, ownedKey.key, metadata);
+    const token = await postgresKeyRow.writeHolder(query, table, ownedKey.key, metadata);
     const { lock, ownerLock } = getHolderLockIds(ownedKey);
     const lockSql = (id: string): string => `pg_advisory_xact_lock(${idPerTableSql(`'${id}'`, quoteText(table))})`;
     await query(`select ${lockSql(lock)}, ${lockSql(ownerLock)}; savepoint ${SAVEPOINT}`, []);
@@ -116,7 +116,7 @@ function waitForRowSql(table: string): string {
  * the key. The session that has both locks is the holder.
  */
 function getHolderLockIds({ key, owner }: OwnedKey): LockNames {
-  const toId = (scope: string): string => String(getAdvisoryLockId(`row\0${scope}`, key));
+  const toId = (namespace: string): string => String(getAdvisoryLockId(`row\0${namespace}`, key));
   return { lock: toId(''), ownerLock: toId(owner) };
 }
 

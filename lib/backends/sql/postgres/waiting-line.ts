@@ -22,7 +22,7 @@ const MIN_RECORD_INTERVAL_MS = 1_000;
 const waiterEntrySql = (owner: string): string => `${NOW_MILLISECONDS_SQL}::text || '|' || ${owner}`;
 export const ownerOfEntrySql = (entry: string): string => `substr(${entry}, 15)`;
 const ENTRY_OWNER_SQL = ownerOfEntrySql('entry');
-/** Returns SQL for a past time as text. It compares with entries of `waiting`, which begin with a time. */
+/** Returns SQL for a past time, as text that compares with entries of `waiting`, which begin with a time. */
 const millisecondsAgoSql = (ms: number): string => `(${NOW_MILLISECONDS_SQL} - ${ms})::text collate "C"`;
 const wasSeenWithinSql = (ms: number): string => `entry > ${millisecondsAgoSql(ms)}`;
 

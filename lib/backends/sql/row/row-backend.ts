@@ -21,9 +21,9 @@ export interface RowBackendOptions extends CommonOptions {
 }
 
 /**
- * Locks by `SELECT … FOR UPDATE` on the key's row, in a `READ COMMITTED` transaction that lasts as long as the lock.
- * The server ends a transaction that sends nothing for the TTL, so that a frozen holder loses the row, too. For MySQL
- * and MariaDB, the TTL is rounded up to whole seconds.
+ * Returns a factory of backends that lock the key's row by `SELECT … FOR UPDATE`. The transaction is `READ COMMITTED`,
+ * and lasts as long as the lock. The server ends a transaction that sends nothing for the TTL, so that a frozen holder
+ * loses the row, too. For MySQL and MariaDB, the TTL is rounded up to whole seconds.
  *
  * When a holder dies, the rollback of its transaction undoes its token, too. The next token is still higher, unless the
  * server's clock was set back meanwhile.

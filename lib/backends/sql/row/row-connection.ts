@@ -31,7 +31,7 @@ export class RowConnection {
   wasUsedBefore = false;
   /**
    * Check that the transaction is still open, for which the holder's next statements wait. If the check rejects, these
-   * are not sent: outside of a transaction, the server would commit a statement at once.
+   * statements are not sent: outside of a transaction, the server would commit each of them at once.
    */
   statementGate: Promise<void> | undefined;
   onStatementFailure: ((error: unknown) => void) | undefined;
@@ -42,7 +42,7 @@ export class RowConnection {
     this.#connection = createTransactionConnection(this.#sockets);
   }
 
-  /** Leaves no connection open when it fails, or takes longer than `connectTimeoutMs`. */
+  /** Opens a connection, and leaves none open when this fails, or takes longer than `connectTimeoutMs`. */
   static async open(settings: RowConnectionSettings): Promise<RowConnection> {
     const connection = new RowConnection(settings);
     try {
@@ -85,7 +85,7 @@ export class RowConnection {
     return endingConnection.run(this, sendEnd);
   }
 
-  /** Sends the statement after the answers to all earlier ones, also the holder's. The time-out begins then. */
+  /** Sends the statement after the answers to all earlier ones, also the holder's. The time-out begins after these. */
   async sendInOrder(timeoutMs: number, ...statement: Parameters<Query>): ReturnType<Query> {
     const transaction = this.#transaction;
     const previousAnswer = this.#lastAnswer;
@@ -118,7 +118,7 @@ export class RowConnection {
       if (passedGate) await passedGate;
       if (this.#isTransactionEnding && endingConnection.getStore() !== this) throw createTransactionOverError();
       const answer = await this.#runInOrder(async () => {
-        // An earlier statement may have failed, and ended the transaction, while this one waited for its turn.
+        // While this statement waited, an earlier one may have failed and set a new gate.
         if (this.statementGate !== passedGate) return undefined;
         return { value: await this.#reportFailure(statement) };
       });
@@ -144,7 +144,7 @@ export class RowConnection {
 
   async #connect(connectTimeoutMs: number): Promise<void> {
     await this.#connection.connect(connectTimeoutMs);
-    this.#sockets.reportEnd(() => this.#endController.abort());
+    this.#sockets.setEndListener(() => this.#endController.abort());
     this.#sockets.assertSocketIsWatched('row');
   }
 }

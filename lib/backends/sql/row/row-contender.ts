@@ -30,6 +30,7 @@ export class RowContender {
 
   constructor(
     private readonly target: RowTarget,
+    /** Returns `undefined` for an owner that does not wait. */
     private readonly getWaiter: () => RowWaiter | undefined,
   ) {
     this.outcome = new Promise((resolve) => (this.#resolveFirstOutcome = resolve));

@@ -21,8 +21,8 @@ import { type RowTarget, RowTransaction } from './row-transaction.js';
 const MAX_RETRY_PAUSE_MS = 50;
 
 /**
- * An owner for which `watch` was called waits for the row in the database's own queue. Each `tryAcquire` of that owner
- * returns the latest outcome. Any other owner requests the row once, and does not wait.
+ * Store of locks on rows. An owner for which `watch` was called waits for the row in the database's own queue. Each
+ * `tryAcquire` of that owner returns the latest outcome. Any other owner requests the row once, and does not wait.
  */
 export class RowLeaseStore implements LeaseStore {
   readonly guarantee = 'best-effort';
@@ -66,7 +66,7 @@ export class RowLeaseStore implements LeaseStore {
   ): Promise<LeaseAttempt> {
     const waiter = this.#waiters.get(owner);
     if (waiter && caller) waiter.deadline = caller.deadline;
-    const existingLease = await this.#renewExisting(key, owner, caller);
+    const existingLease = await this.#renewExistingLease(key, owner, caller);
     if (existingLease) return existingLease;
     return this.#retryWhileBusy(owner, async () => {
       const outcome = await this.#getOutcome(key, owner, ttlMs);
@@ -102,7 +102,7 @@ export class RowLeaseStore implements LeaseStore {
     await Promise.all(this.#contenderCompletions);
   }
 
-  async #renewExisting(key: string, owner: string, caller: Caller | undefined): Promise<RowLease | undefined> {
+  async #renewExistingLease(key: string, owner: string, caller: Caller | undefined): Promise<RowLease | undefined> {
     const lease = this.#leases.get(owner);
     if (!lease) return undefined;
     caller?.onSend();

@@ -4,7 +4,7 @@ import {
   DatabaseError,
   hasErrorCode,
   isConnectionGone,
-  createSwitchOverError,
+  createReadOnlyServerError,
 } from '../connections/database-error.js';
 import { isTrue, type Query } from '../connections/query.js';
 import { runUnlogged } from '../connections/unlogged.js';
@@ -13,8 +13,8 @@ import type { KeyAndToken } from '../dialect/row-locks.js';
 import type { RowTransaction } from './row-transaction.js';
 
 /**
- * `complete` commits the holder's writes. `release` without `complete` undoes them, and commits only the fencing token,
- * so that no later lease gets the same token.
+ * Lease of a transaction that has locked the row. `complete` commits the holder's writes. `release` without `complete`
+ * undoes these writes, and commits only the fencing token, so that no later lease gets the same token.
  */
 export class RowLease implements GrantedLease {
   readonly acquired = true;
@@ -149,7 +149,7 @@ export class RowLease implements GrantedLease {
   #endBySwitchOver(): void {
     const { connection, target } = this.transaction;
     connection.destroy();
-    target.pool.closeIdleAfterSwitchOver(createSwitchOverError());
+    target.pool.closeIdleAfterSwitchOver(createReadOnlyServerError());
   }
 
   async #commitInTime(): Promise<void> {

@@ -4,10 +4,10 @@ import { DatabaseHealth } from '../connections/database-health.js';
 import { IdleCheck, MAX_IDLE_MS } from '../connections/idle-check.js';
 import { RowConnection, type RowConnectionSettings } from './row-connection.js';
 
-/** Called before a caller waits for a free connection. Returns a signal that aborts when the caller stops waiting. */
+/** Callback before a wait for a free connection. Returns a signal that aborts when the caller stops waiting. */
 export type StartPoolWait = (obstacle: Error) => AbortSignal;
 
-/** Error of a request that was not sent, and says nothing about the server. */
+/** Error of a request that was not sent. The error says nothing about the server. */
 class PoolExhaustedError extends DatabaseError {
   override get failureKind(): FailureKind {
     return 'value';
@@ -29,7 +29,7 @@ export class RowPool {
     this.#semaphore = new Semaphore(maxConnections);
   }
 
-  /** When all connections are in use, waits if `startPoolWait` is given, and rejects otherwise. */
+  /** Takes or opens a connection. When all are in use, waits if `startPoolWait` is given, and rejects otherwise. */
   async take(startPoolWait?: StartPoolWait): Promise<RowConnection> {
     if (!this.#semaphore.enterAtOnce()) await this.#waitForConnection(startPoolWait);
     try {
@@ -118,7 +118,7 @@ export class RowPool {
     return connection;
   }
 
-  /** A failure while other connections are open becomes advice in `health`, which stays `up`. */
+  /** Opens a connection. While others are open, a failure becomes advice in `health`, and its status stays `up`. */
   async #openAndReport(): Promise<RowConnection> {
     try {
       const connection = await RowConnection.open(this.settings);

@@ -5,7 +5,7 @@ import {
   hasErrorCode,
   isConnectionGone,
   isReadOnlyError,
-  createSwitchOverError,
+  createReadOnlyServerError,
 } from '../connections/database-error.js';
 import { isTrue, type Query } from '../connections/query.js';
 import type { DriverTransaction } from '../connections/sql-database.js';
@@ -49,7 +49,10 @@ export class RowTransaction {
     readonly driverTransaction: DriverTransaction,
   ) {}
 
-  /** Resolves to `null` when somebody else has the row. @param waitMs 0: no wait in the database's queue */
+  /**
+   * Locks the row in a new transaction. Resolves to `null` when another transaction has the row.
+   * @param waitMs 0: no wait in the database's queue
+   */
   static async begin(target: RowTarget, connection: RowConnection, waitMs: number): Promise<RowTransaction | null> {
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const transaction = new RowTransaction(target, connection, await connection.createTransaction());
@@ -69,7 +72,7 @@ export class RowTransaction {
     this.target.pool.release(this.connection);
   }
 
-  /** Ends the transaction unless the row is `ours`. */
+  /** Locks the row, or creates a missing one. Ends the transaction unless the row is `ours`. */
   async #lockOrCreate(waitMs: number): Promise<RowState> {
     const { key, locks, unansweredSessions } = this.target;
     try {
@@ -95,7 +98,7 @@ export class RowTransaction {
         ? await locks.lockRowAfterWait(this.#queryWithWait, table, key, waitMs)
         : await locks.tryLockRow(this.query, table, key);
     if (!row) return 'missing';
-    if (isTrue(row['is_read_only'])) throw createSwitchOverError();
+    if (isTrue(row['is_read_only'])) throw createReadOnlyServerError();
     if (isTrue(row['is_held'])) return 'held';
     if (waitMs > 0) await locks.restoreLimits(this.query);
     return 'ours';

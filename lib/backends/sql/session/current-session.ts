@@ -3,13 +3,16 @@ import { LockSession, type SessionSettings } from './lock-session.js';
 
 /** The session for all new locks. Opens another session when the last one has ended. */
 export class CurrentSession {
-  #session: LockSession | undefined;
+  #openSession: LockSession | undefined;
   /** Session that was created last, which may still be opening. `close` destroys it in any case. */
   #newestSession: LockSession | undefined;
   #opening: Promise<LockSession> | undefined;
   #isClosed = false;
 
-  /** @param onEnd called when a session ends, before its leases learn of it, with whether another was to replace it */
+  /**
+   * @param onEnd called when a session ends, before its leases learn of the end. `wasReplaced`: the session was given
+   *   up as stale, for another one
+   */
   constructor(
     private readonly settings: SessionSettings,
     private readonly onEnd: (session: LockSession, wasReplaced: boolean) => void,
@@ -20,7 +23,7 @@ export class CurrentSession {
   }
 
   get openSession(): LockSession | undefined {
-    return this.#session;
+    return this.#openSession;
   }
 
   /**
@@ -28,10 +31,10 @@ export class CurrentSession {
    * server may have ended it.
    */
   async get(hasLocks: boolean): Promise<LockSession> {
-    const session = this.#session;
+    const session = this.#openSession;
     const isStale = !hasLocks && (session?.quietMs ?? 0) > this.settings.ttlMs / 2;
     if (session && !isStale) return session;
-    this.#session = undefined;
+    this.#openSession = undefined;
     void session?.close();
     this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
     return this.#opening;
@@ -40,7 +43,7 @@ export class CurrentSession {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#newestSession?.destroy();
-    await this.#session?.close();
+    await this.#openSession?.close();
   }
 
   async #open(): Promise<LockSession> {
@@ -50,13 +53,13 @@ export class CurrentSession {
     await session.open();
     session.endSignal.addEventListener('abort', () => this.#handleEnd(session), { once: true });
     if (session.endSignal.aborted) throw new DatabaseError('the connection was lost', undefined);
-    this.#session = session;
+    this.#openSession = session;
     return session;
   }
 
   #handleEnd(session: LockSession): void {
-    const wasReplaced = this.#session !== session;
-    if (!wasReplaced) this.#session = undefined;
+    const wasReplaced = this.#openSession !== session;
+    if (!wasReplaced) this.#openSession = undefined;
     this.onEnd(session, wasReplaced);
   }
 }

@@ -1,5 +1,5 @@
 import type { HolderMetadata, LeaseAttempt } from '../../../core/index.js';
-import { createSwitchOverError, DatabaseError, isReadOnlyError } from '../connections/database-error.js';
+import { createReadOnlyServerError, DatabaseError, isReadOnlyError } from '../connections/database-error.js';
 import { isTrue } from '../connections/query.js';
 import { raiseToken } from '../dialect/key-row.js';
 import type { OwnedKey } from '../dialect/lease-statements.js';
@@ -20,7 +20,7 @@ export async function lockKey(
   const names = session.getLockNames(key, owner);
   try {
     const [answer] = await locks.tryLock(query, table, names, locks.keyRow.toColumnValue(key));
-    if (isTrue(answer?.['is_read_only'])) throw createSwitchOverError();
+    if (isTrue(answer?.['is_read_only'])) throw createReadOnlyServerError();
     // `locked` is a number or a text, depending on the driver, and null where `GET_LOCK` of MySQL failed.
     const lockResult = String(Number(answer?.['locked'] ?? Number.NaN));
     if (lockResult === '0') return { ...parseRefusal(answer), acquired: false, retryAfterMs: null };

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { type Deadline, LockConfigurationError, pause, systemClock } from '../../../core/index.js';
-import { type DatabaseError, isConnectionGone, createSwitchOverError } from '../connections/database-error.js';
+import { type DatabaseError, isConnectionGone, createReadOnlyServerError } from '../connections/database-error.js';
 import { OwnConnection } from '../connections/own-connection.js';
 import type { Query } from '../connections/query.js';
 import type { SqlDatabase } from '../connections/sql-database.js';
@@ -18,13 +18,14 @@ export interface SessionSettings {
   readonly ttlMs: number;
 }
 
+/** Session of the server that has locks of this process, on a connection of its own. */
 export class LockSession {
   readonly #connection: OwnConnection;
   readonly #endController = new AbortController();
-  /** Aborts when the session ends: the server has freed, or will free, all locks of the session. */
+  /** Signal that aborts when the session ends: the server has freed, or will free, all locks of the session. */
   readonly endSignal: AbortSignal = this.#endController.signal;
   /** Schema and name of the table, which are hashed into the names of the locks. */
-  #scope = '';
+  #namespace = '';
   #id: string | undefined;
   #lastStatement: Promise<unknown> = Promise.resolve();
   #nextHeartbeat: Promise<void> | undefined;
@@ -59,7 +60,10 @@ export class LockSession {
 
   getLockNames(key: string, owner: string): LockNames {
     const { locks } = this.settings;
-    return { lock: locks.toLockName(this.#scope, key), ownerLock: locks.toLockName(`${this.#scope}\0${owner}`, key) };
+    return {
+      lock: locks.toLockName(this.#namespace, key),
+      ownerLock: locks.toLockName(`${this.#namespace}\0${owner}`, key),
+    };
   }
 
   findSessionHolding(key: string, owner: string): Promise<string | undefined> {
@@ -124,7 +128,7 @@ export class LockSession {
     if (id !== this.#id) this.destroy();
     if (!isReadOnly) return;
     // Other processes may already use the new primary server.
-    const error = createSwitchOverError();
+    const error = createReadOnlyServerError();
     this.destroy(error);
     throw error;
   }
@@ -138,7 +142,7 @@ export class LockSession {
     if (handshakeId !== this.#id) throw createPoolerError();
     await locks.setIdleTimeout(query, ttlMs);
     await checkTable(query);
-    this.#scope = await locks.readScope(query, table);
+    this.#namespace = await locks.readNamespace(query, table);
   }
 }
 

@@ -32,7 +32,7 @@ interface KeyReservation {
   isAcquired: boolean;
 }
 
-/** A request that timed out keeps its reservation until the server answers. */
+/** Store of locks of a server's session. A request that timed out keeps its reservation until the server answers. */
 export class SessionLeaseStore implements LeaseStore {
   readonly name: string;
   readonly guarantee = 'best-effort';
@@ -55,7 +55,7 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   async start(): Promise<void> {
-    await this.#reportInTime(async () => (await this.#getSession()).heartbeat());
+    await this.#runInTimeAndReport(async () => (await this.#getSession()).heartbeat());
   }
 
   tryAcquire(
@@ -89,7 +89,7 @@ export class SessionLeaseStore implements LeaseStore {
   async renew(key: string, owner: string): Promise<boolean> {
     const reservation = this.#reservations.get(key);
     if (reservation?.owner !== owner) return false;
-    return this.#reportInTime(async () => {
+    return this.#runInTimeAndReport(async () => {
       try {
         await reservation.session.heartbeat();
       } catch (error) {
@@ -104,11 +104,11 @@ export class SessionLeaseStore implements LeaseStore {
     if (reservation?.owner !== owner) {
       // Nothing was sent, so `health` must not report that the database is up.
       if (!this.#unansweredGrants.has(key)) return false;
-      return this.#reportInTime(async () => this.#takeBack(await this.#getSession(), key));
+      return this.#runInTimeAndReport(async () => this.#takeBack(await this.#getSession(), key));
     }
     const { acquired } = await this.#runInTime(() => reservation.attempt.catch(() => ({ acquired: false })));
     if (!acquired || this.#reservations.get(key) !== reservation) return false;
-    return this.#reportInTime(async () => {
+    return this.#runInTimeAndReport(async () => {
       await this.settings.locks.unlock(reservation.session.query, reservation.session.getLockNames(key, owner));
       this.#removeReservation(key, reservation);
       return true;
@@ -116,14 +116,14 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   isHeldBy(key: string, owner: string): Promise<boolean> {
-    return this.#reportInTime(async () => {
+    return this.#runInTimeAndReport(async () => {
       const session = await this.#getSession();
       return (await session.findSessionHolding(key, owner)) !== undefined;
     });
   }
 
   look(key: string): Promise<LeaseState> {
-    return this.#reportInTime(async () => {
+    return this.#runInTimeAndReport(async () => {
       const session = await this.#getSession();
       const [row] = await this.settings.locks.keyRow.read(session.query, this.settings.table, key);
       const owner = row?.['owner'];
@@ -138,7 +138,7 @@ export class SessionLeaseStore implements LeaseStore {
    * so a person must decide.
    */
   evict(key: string, owner: string): Promise<boolean> {
-    return this.#reportInTime(async () => {
+    return this.#runInTimeAndReport(async () => {
       const session = await this.#getSession();
       const id = await session.findSessionHolding(key, owner);
       if (id === undefined) return false;
@@ -230,21 +230,21 @@ export class SessionLeaseStore implements LeaseStore {
     else if (!wasReplaced) this.health.report('idle');
   }
 
-  async #retryOnNewSession<T>(step: () => Promise<T>): Promise<T> {
+  async #retryOnNewSession<T>(request: () => Promise<T>): Promise<T> {
     const usedSession = this.#currentSession.openSession;
     try {
-      return await this.#runInTime(step);
+      return await this.#runInTime(request);
     } catch (error) {
       if (!usedSession || !this.#endIfSilent(usedSession, error)) throw error;
-      return this.#runInTime(step);
+      return this.#runInTime(request);
     }
   }
 
-  #reportInTime<T>(step: () => Promise<T>): Promise<T> {
-    return this.health.reportOutcomeOf(this.#runInTime(step));
+  #runInTimeAndReport<T>(request: () => Promise<T>): Promise<T> {
+    return this.health.reportOutcomeOf(this.#runInTime(request));
   }
 
-  #runInTime<T>(step: () => Promise<T>): Promise<T> {
-    return settleByDeadline(Deadline.after(this.requestTimeoutMs), 'the database gave no answer', step());
+  #runInTime<T>(request: () => Promise<T>): Promise<T> {
+    return settleByDeadline(Deadline.after(this.requestTimeoutMs), 'the database gave no answer', request());
   }
 }

@@ -1,5 +1,5 @@
 import { type ClaimStatements, parseClaimReading } from '../dialect/claim-statements.js';
-import { NOW_MILLISECONDS } from './clock.js';
+import { NOW_MILLISECONDS_SQL } from './clock.js';
 
 export function sqliteClaims(table: string): ClaimStatements {
   return {
@@ -7,7 +7,7 @@ export function sqliteClaims(table: string): ClaimStatements {
 
     async read(query, key) {
       const [columns] = await query(
-        `select cast(${NOW_MILLISECONDS} as text) as now, owner, cast(token as text) as token, metadata, expires_at - ${NOW_MILLISECONDS} as remaining
+        `select cast(${NOW_MILLISECONDS_SQL} as text) as now, owner, cast(token as text) as token, metadata, expires_at - ${NOW_MILLISECONDS_SQL} as remaining
          from (select 1) left join ${table} on lock_key = ?`,
         [key],
       );
@@ -18,13 +18,13 @@ export function sqliteClaims(table: string): ClaimStatements {
       const newValues = [owner, String(token), untilMs, metadata];
       const writtenRows = expectedRow
         ? await query(
-            `update ${table} set owner = ?, token = cast(? as integer), expires_at = ?, metadata = ?, acquired_at = ${NOW_MILLISECONDS}
+            `update ${table} set owner = ?, token = cast(? as integer), expires_at = ?, metadata = ?, acquired_at = ${NOW_MILLISECONDS_SQL}
              where lock_key = ? and owner is ? and token = cast(? as integer) and metadata is ? returning 1`,
             [...newValues, key, expectedRow.owner, String(expectedRow.token), expectedRow.metadata],
           )
         : await query(
             `insert into ${table} (owner, token, expires_at, metadata, lock_key, acquired_at)
-             values (?, cast(? as integer), ?, ?, ?, ${NOW_MILLISECONDS}) on conflict (lock_key) do nothing returning 1`,
+             values (?, cast(? as integer), ?, ?, ?, ${NOW_MILLISECONDS_SQL}) on conflict (lock_key) do nothing returning 1`,
             [...newValues, key],
           );
       return writtenRows.length === 1;

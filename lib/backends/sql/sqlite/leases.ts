@@ -2,7 +2,7 @@ import { packMetadata, pause, systemClock } from '../../../core/index.js';
 import { KEYS_PER_PAGE, readKeyPages } from '../dialect/key-pages.js';
 import { parseRefusal, parseState } from '../dialect/refusal.js';
 import { type LeaseColumns, type LeaseStatements, listColumnNames } from '../dialect/lease-statements.js';
-import { NOW_MILLISECONDS } from './clock.js';
+import { NOW_MILLISECONDS_SQL } from './clock.js';
 
 /** Number of rows that one call of `reap` reads. A call takes a few milliseconds and blocks the event loop. */
 const REAPED_SLICE_SIZE = 2_000;
@@ -25,10 +25,10 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
     async tryAcquire(query, { key, owner, ttlMs, metadata }) {
       const [grantedRow] = await query(
         `insert into ${table} as held (${listColumnNames(columns)})
-         select ?, ?, ${NOW_MILLISECONDS} * 1000, ${NOW_MILLISECONDS} + ?, ? ${updatedAtColumns.map(() => `, ${updatedAtNowSql}`).join('')}
+         select ?, ?, ${NOW_MILLISECONDS_SQL} * 1000, ${NOW_MILLISECONDS_SQL} + ?, ? ${updatedAtColumns.map(() => `, ${updatedAtNowSql}`).join('')}
          where not exists (select 1 from ${table} as other where ${columnNames.key} = ? and not (other.${columnNames.owner} = ? or ${isFreeSql('other')}))
          on conflict (${columnNames.key}) do update set
-           ${columnNames.token} = case when held.${columnNames.owner} = excluded.${columnNames.owner} and held.${columnNames.expiresAt} > ${NOW_MILLISECONDS} then held.${columnNames.token} else max(coalesce(held.${columnNames.token}, 0) + 1, excluded.${columnNames.token}) end,
+           ${columnNames.token} = case when held.${columnNames.owner} = excluded.${columnNames.owner} and held.${columnNames.expiresAt} > ${NOW_MILLISECONDS_SQL} then held.${columnNames.token} else max(coalesce(held.${columnNames.token}, 0) + 1, excluded.${columnNames.token}) end,
            ${[columnNames.owner, columnNames.expiresAt, columnNames.metadata, ...updatedAtColumns].map((column) => `${column} = excluded.${column}`).join(', ')}
          where held.${columnNames.owner} = excluded.${columnNames.owner} or ${isFreeSql('held')}
          returning cast(${columnNames.token} as text) as token`,
@@ -38,7 +38,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
       if (typeof token === 'string') return { acquired: true, fencingToken: BigInt(token) };
       const [row] = await query(
         `select ${columnNames.metadata} as metadata, iif(${columnNames.expiresAt} is null, ${columnNames.owner}, null) as legacy_owner,
-           max(${columnNames.expiresAt} - ${NOW_MILLISECONDS}, 0) as remaining, ${heldSinceSql} as since
+           max(${columnNames.expiresAt} - ${NOW_MILLISECONDS_SQL}, 0) as remaining, ${heldSinceSql} as since
          from ${table} where ${columnNames.key} = ?`,
         [key],
       );
@@ -50,7 +50,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
         ? updatedAtColumns.map((column) => `, ${column} = ${updatedAtNowSql}`).join('')
         : '';
       const renewedRows = await query(
-        `update ${table} set ${columnNames.expiresAt} = ${NOW_MILLISECONDS} + ? ${setUpdatedAtSql} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW_MILLISECONDS} returning 1`,
+        `update ${table} set ${columnNames.expiresAt} = ${NOW_MILLISECONDS_SQL} + ? ${setUpdatedAtSql} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW_MILLISECONDS_SQL} returning 1`,
         [ttlMs, key, owner],
       );
       return renewedRows.length === 1;
@@ -60,7 +60,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
     async release(query, { key, owner }) {
       for (let tick = 0; tick < (existingTable ? MAX_CLOCK_TICKS : 0); tick += 1) {
         const deletedRows = await query(
-          `delete from ${table} where ${isOwnRowSql} and ${columnNames.token} < ${NOW_MILLISECONDS} * 1000 returning 1`,
+          `delete from ${table} where ${isOwnRowSql} and ${columnNames.token} < ${NOW_MILLISECONDS_SQL} * 1000 returning 1`,
           [key, owner],
         );
         if (deletedRows.length === 1) return true;
@@ -70,7 +70,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
       }
       const clearOwnerSql = existingTable ? '' : `, ${columnNames.owner} = null, ${columnNames.metadata} = null`;
       const freedRows = await query(
-        `update ${table} set ${columnNames.expiresAt} = ${NOW_MILLISECONDS} ${clearOwnerSql} where ${isOwnRowSql} returning 1`,
+        `update ${table} set ${columnNames.expiresAt} = ${NOW_MILLISECONDS_SQL} ${clearOwnerSql} where ${isOwnRowSql} returning 1`,
         [key, owner],
       );
       return freedRows.length === 1;
@@ -78,7 +78,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
 
     async isHeldBy(query, { key, owner }) {
       const heldRows = await query(
-        `select 1 from ${table} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW_MILLISECONDS}`,
+        `select 1 from ${table} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW_MILLISECONDS_SQL}`,
         [key, owner],
       );
       return heldRows.length === 1;
@@ -87,7 +87,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
     async look(query, key) {
       const [row] = await query(
         `select ${columnNames.owner} as owner, cast(${columnNames.token} as text) as token, ${columnNames.metadata} as metadata, ${heldSinceSql} as since,
-           iif(${columnNames.expiresAt} is null, ${columnNames.owner}, null) as legacy_owner, max(${columnNames.expiresAt} - ${NOW_MILLISECONDS}, 0) as remaining
+           iif(${columnNames.expiresAt} is null, ${columnNames.owner}, null) as legacy_owner, max(${columnNames.expiresAt} - ${NOW_MILLISECONDS_SQL}, 0) as remaining
          from ${table} as held where ${columnNames.key} = ? and not (${isFreeSql('held')})`,
         [key],
       );
@@ -109,7 +109,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
       const selectSliceEndSql = `select ${columnNames.key} as name from ${table} where ${columnNames.key} > ? order by ${columnNames.key} limit 1 offset ${REAPED_SLICE_SIZE}`;
       const startKey = lastReapedKey;
       const [sliceEnd] = await query(selectSliceEndSql, [startKey]);
-      const isIdleSql = `${columnNames.key} > ? and ${columnNames.expiresAt} < ${NOW_MILLISECONDS} - ?`;
+      const isIdleSql = `${columnNames.key} > ? and ${columnNames.expiresAt} < ${NOW_MILLISECONDS_SQL} - ?`;
       if (sliceEnd)
         await query(`delete from ${table} where ${isIdleSql} and ${columnNames.key} <= ?`, [
           startKey,
@@ -124,8 +124,9 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
 }
 
 function createOwnTableSql({ owner, expiresAt }: LeaseColumns) {
-  const isFreeSql = (row: string): string => `${row}.${owner} is null or ${row}.${expiresAt} <= ${NOW_MILLISECONDS}`;
-  return { updatedAtNowSql: NOW_MILLISECONDS, heldSinceSql: 'acquired_at', isFreeSql };
+  const isFreeSql = (row: string): string =>
+    `${row}.${owner} is null or ${row}.${expiresAt} <= ${NOW_MILLISECONDS_SQL}`;
+  return { updatedAtNowSql: NOW_MILLISECONDS_SQL, heldSinceSql: 'acquired_at', isFreeSql };
 }
 
 function createExistingTableSql({ expiresAt, updatedAt }: LeaseColumns, abandonedAfterMs: number) {
@@ -134,7 +135,7 @@ function createExistingTableSql({ expiresAt, updatedAt }: LeaseColumns, abandone
       ? `julianday(${row}.${updatedAt}) < julianday('now') - ${abandonedAfterMs} / 86400000.0`
       : '0';
   const isFreeSql = (row: string): string =>
-    `coalesce(${row}.${expiresAt} <= ${NOW_MILLISECONDS}, ${isAbandonedSql(row)}, 0)`;
+    `coalesce(${row}.${expiresAt} <= ${NOW_MILLISECONDS_SQL}, ${isAbandonedSql(row)}, 0)`;
   const heldSinceSql = updatedAt === undefined ? 'null' : `(julianday(${updatedAt}) - 2440587.5) * 86400000`;
   return { updatedAtNowSql: 'current_timestamp', heldSinceSql, isFreeSql };
 }

@@ -12,7 +12,7 @@ const BUSY_CODE_PATTERN = /^(SQLITE_(BUSY|LOCKED)|[56])$/u;
 
 export const sqliteTransactionLocks: TransactionLocks = {
   async lock(query, table, _key, waitMs) {
-    const deadlineMs = systemClock.now() + waitMs;
+    const deadlineAt = systemClock.now() + waitMs;
     for (;;) {
       try {
         // Takes the write lock, and deletes nothing.
@@ -21,7 +21,7 @@ export const sqliteTransactionLocks: TransactionLocks = {
       } catch (error) {
         if (!findErrorCodes(error).some((code) => BUSY_CODE_PATTERN.test(code))) throw error;
       }
-      if (systemClock.now() >= deadlineMs) return false;
+      if (systemClock.now() >= deadlineAt) return false;
       await pause(systemClock, RETRY_PAUSE_MS);
     }
   },

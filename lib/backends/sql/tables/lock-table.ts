@@ -41,6 +41,10 @@ export function createTableSql(dialect: SqlDialect, table: string, kind: TableKi
   return `create table if not exists ${table} (${columns.join(', ')})${dialect.tableOptions[kind]}`;
 }
 
+/**
+ * Returns the quoted name of the table. `ensureTableUsable` creates the table if `synchronize` is set, and throws if
+ * the table cannot be used for locks.
+ */
 export function resolveLockTable(
   tableContext: TableContext,
   { tableName = DEFAULT_LOCK_TABLE, synchronize }: CommonOptions,

@@ -130,6 +130,7 @@ export function fromDrizzle(tx: object, sql: SqlTag, database: SqlName): SqlTran
       const statement: unknown = Reflect.apply(sql, undefined, [Object.assign([...texts], { raw: texts }), ...values]);
       return getRows(await callMethod(tx, 'execute' in tx ? 'execute' : 'all', statement));
     },
+    // Transactions of Drizzle have `rollback`, and its databases have none.
     isActive: () => typeof Reflect.get(tx, 'rollback') === 'function',
   };
 }

@@ -35,8 +35,8 @@ export async function raiseFence(transaction: FenceTransaction, resource: string
   const newestToken = isRaised
     ? undefined
     : await statements.readNewestToken(query, table, resource, lock.share !== undefined);
-  const isStale = lock.share && newestToken !== undefined ? newestToken > lock.fencingToken : !isRaised;
-  if (isStale) throw new StaleFenceError(resource, { token: lock.fencingToken, newest: newestToken });
+  const isTokenStale = lock.share && newestToken !== undefined ? newestToken > lock.fencingToken : !isRaised;
+  if (isTokenStale) throw new StaleFenceError(resource, { token: lock.fencingToken, newest: newestToken });
   if (isSnapshotStale === true) warnOfStaleSnapshot(source, resource);
 }
 

@@ -17,11 +17,11 @@ export interface FencedMethodOptions extends FencedOptions {
 
 /**
  * Runs the method of a `@Locked` in a transaction that a former holder cannot commit: `fenced()` with the lock that was
- * taken for this call. It begins after the lock is acquired and commits before the lock is released, whichever of the
- * two decorators is written first. The method writes through `fencedManager()`.
+ * taken for this call. The transaction begins after the lock is acquired and commits before the lock is released,
+ * whichever of the two decorators is written first. The method writes through `fencedManager()`.
  *
- * `resource` is a template as that of `@Locked`, with the same names and the same escaping. The lock must have one key:
- * the tokens of several cannot be compared. The fence's row stays locked until the method ends, so keep slow work out
+ * `resource` is a template like that of `@Locked`, with the same names and escaping. The lock must have one key: the
+ * tokens of several cannot be compared. The fence's row stays locked until the method ends, so keep slow work out
  * of the method.
  * @throws LockConfigurationError at decoration: a static method, a second `@Fenced`. At the application's start: no
  *   `@Locked` beside it, several keys, a resource that can never be resolved, no data source. Calls reject with what

@@ -52,23 +52,23 @@ export async function fenced<T>(
   assertTableName(tableName);
   assertKey(resource);
   assertToken('fenced()', lock);
-  const fence = { manager, tableName, resource };
-  const openManager = isInTransaction(manager) ? manager : findOpenManager(fence);
+  const fencedTransaction = { manager, tableName, resource };
+  const openManager = isInTransaction(manager) ? manager : findOpenManager(fencedTransaction);
   if (!openManager)
     return retryInOwnTransaction(manager, (ownManager, onWorkBegin) =>
-      raiseFenceAndRun({ ...fence, manager: ownManager }, lock, work, onWorkBegin),
+      raiseFenceAndRun({ ...fencedTransaction, manager: ownManager }, lock, work, onWorkBegin),
     );
-  return raiseFenceAndRun({ ...fence, manager: openManager }, lock, work);
+  return raiseFenceAndRun({ ...fencedTransaction, manager: openManager }, lock, work);
 }
 
 /** @param onWorkBegin absent in a transaction that the application, or an outer `fenced()`, has begun */
 async function raiseFenceAndRun<T>(
-  fence: FencedTransaction,
+  fencedTransaction: FencedTransaction,
   lock: Fencing,
   work: (manager: EntityManager) => Promise<T>,
   onWorkBegin?: () => void,
 ): Promise<T> {
-  const { manager, tableName, resource } = fence;
+  const { manager, tableName, resource } = fencedTransaction;
   const { connection: dataSource } = manager;
   const tableContext = getTableContext(dataSource.options);
   const table = quoteTable(tableContext, tableName);
@@ -82,7 +82,7 @@ async function raiseFenceAndRun<T>(
   };
   await raiseFence(transaction, resource, lock);
   onWorkBegin?.();
-  return runInFencedTransaction(fence, () => work(manager));
+  return runInFencedTransaction(fencedTransaction, () => work(manager));
 }
 
 /** Repeats the attempt after a conflict, as long as `work` has not begun. */

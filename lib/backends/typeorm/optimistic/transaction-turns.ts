@@ -11,7 +11,7 @@ interface TransactionTurn {
 }
 
 const currentTurn = new AsyncLocalStorage<TransactionTurn>();
-const lastTurns = new WeakMap<DataSource, Promise<unknown>>();
+const lastTurnByDataSource = new WeakMap<DataSource, Promise<unknown>>();
 
 export function isInTransaction(manager: EntityManager): boolean {
   return manager.queryRunner?.isTransactionActive === true;
@@ -34,11 +34,11 @@ export async function runInTransaction<T>(
   const { connection: dataSource } = manager;
   if (dataSource.options.type !== ONE_CONNECTION_TYPE || isInTurn(dataSource)) return manager.transaction(work);
   const turn: TransactionTurn = { dataSource, isOver: false };
-  const previousTurn = lastTurns.get(dataSource) ?? Promise.resolve();
+  const previousTurn = lastTurnByDataSource.get(dataSource) ?? Promise.resolve();
   const result = previousTurn
     .then(() => currentTurn.run(turn, () => runWriteTransaction(manager, work)))
     .finally(() => (turn.isOver = true));
-  lastTurns.set(
+  lastTurnByDataSource.set(
     dataSource,
     result.catch(() => undefined),
   );

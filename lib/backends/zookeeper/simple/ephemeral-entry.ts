@@ -1,5 +1,5 @@
 import type { LeaseState } from '../../../core/index.js';
-import { encodeData, readHolder, encodeKey, parseOwnerOfData } from '../znode-name.js';
+import { encodeData, readHolder, encodeNamePart, parseOwnerOfData } from '../znode-name.js';
 import { createWithParents, deleteZnode, type OwnZnode, readZnode } from '../znodes.js';
 import { QueueEntry, type QueuePosition, type Wake } from '../queue-entry.js';
 import type { ZooKeeperConnection } from '../transport/connection.js';
@@ -23,16 +23,16 @@ export class EphemeralEntry extends QueueEntry {
     key: string,
     owner: string,
   ): Promise<boolean> {
-    const state = await readZnode(connection, `${basePath}/${encodeKey(key)}`);
+    const state = await readZnode(connection, `${basePath}/${encodeNamePart(key)}`);
     return state !== null && parseOwnerOfData(state) === owner;
   }
 
   static async isHeld(connection: ZooKeeperConnection, basePath: string, key: string): Promise<boolean> {
-    return (await readZnode(connection, `${basePath}/${encodeKey(key)}`)) !== null;
+    return (await readZnode(connection, `${basePath}/${encodeNamePart(key)}`)) !== null;
   }
 
   static async readLeaseState(connection: ZooKeeperConnection, basePath: string, key: string): Promise<LeaseState> {
-    const state = await readZnode(connection, `${basePath}/${encodeKey(key)}`);
+    const state = await readZnode(connection, `${basePath}/${encodeNamePart(key)}`);
     if (!state) return {};
     const owner = parseOwnerOfData(state);
     return {
@@ -43,10 +43,10 @@ export class EphemeralEntry extends QueueEntry {
   /** May delete the next holder's znode if the key changes hands between the reading and the deletion. */
   static async evict(connection: ZooKeeperConnection, basePath: string, key: string, owner: string): Promise<boolean> {
     const isHolder = await EphemeralEntry.isHeldBy(connection, basePath, key, owner);
-    return isHolder && deleteZnode(connection, `${basePath}/${encodeKey(key)}`);
+    return isHolder && deleteZnode(connection, `${basePath}/${encodeNamePart(key)}`);
   }
 
-  readonly #path = `${this.settings.basePath}/${encodeKey(this.settings.key)}`;
+  readonly #path = `${this.settings.basePath}/${encodeNamePart(this.settings.key)}`;
 
   async ensurePosition(wake: Wake): Promise<QueuePosition> {
     for (;;) {
@@ -93,6 +93,6 @@ export class EphemeralEntry extends QueueEntry {
   /** Throws if mode `sequential` made the znode. No session owns that znode, so a waiter could wait for ever. */
   async #assertSimpleMode(connection: ZooKeeperConnection): Promise<void> {
     const state = await readZnode(connection, this.#path);
-    if (state?.sessionId.equals(NO_SESSION_ID) === true) throw this.mixedModesError('sequential');
+    if (state?.sessionId.equals(NO_SESSION_ID) === true) throw this.createMixedModesError('sequential');
   }
 }

@@ -59,7 +59,7 @@ export class ZooKeeperConnection {
   #firstFailure: Error | undefined;
   /** Time of the server's last answer, or `openedAt`. */
   lastReplyAt = this.openedAt;
-  /** Created with the first request, because the server has set the session's time-out by then. */
+  /** Time-outs of requests, created with the first one, because the server has set the session's time-out by then. */
   #timeouts: ReplyTimeouts | undefined;
 
   constructor(

@@ -34,7 +34,7 @@ const STATE_CONNECTED = 2;
 const STATE_EXPIRED = -3;
 const STATE_AUTHENTICATION_FAILED = -4;
 const NODE_DELETED = 2;
-/** Each frame begins with the length of the rest. */
+/** Number of bytes at the start of a frame. They tell the length of the rest. */
 const LENGTH_BYTES = 4;
 
 /**
@@ -71,12 +71,12 @@ function onState(state: number, listener: ClientListener): void {
 
 /** Must be called before `connect`: the library looks up these handlers when it creates a socket. */
 function replaceSocketHandlers({ connectionManager: manager }: Client, listener: ClientListener): void {
-  const onError = manager.onSocketError.bind(manager);
+  const onLibraryError = manager.onSocketError.bind(manager);
   manager.onSocketError = (error) => {
     listener.onError(error);
-    onError(error);
+    onLibraryError(error);
   };
-  const readFrame = manager.onSocketData.bind(manager);
+  const readFrameByLibrary = manager.onSocketData.bind(manager);
   const frameReader = new FrameReader(LENGTH_BYTES, readFrameLength);
   // The library calls itself for each further frame of a chunk. Some 3,000 short answers would exhaust the stack.
   manager.onSocketData = (chunk) => {
@@ -88,7 +88,7 @@ function replaceSocketHandlers({ connectionManager: manager }: Client, listener:
   };
   const readFrameOrReportCode = (frame: Buffer): void => {
     try {
-      readFrame(frame);
+      readFrameByLibrary(frame);
     } catch (error) {
       const code = /^Unknown code: (?<code>-?\d+)$/u.exec(errorText(error))?.groups?.['code'];
       if (code === undefined) throw error;
