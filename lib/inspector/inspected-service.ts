@@ -15,7 +15,7 @@ import type { InspectedBackend, InspectedHolder, InspectedKey, InspectedParty } 
 
 /** Maximum number of keys on the page. Each key costs the server a query, and nobody reads a longer list. */
 const MAX_KEYS = 1_000;
-/** Maximum number of listed keys that a search reads. A complete key is found all the same. */
+/** Maximum number of listed keys that a search reads. A search for a complete key reads that key in any case. */
 const MAX_SCANNED_KEYS = 100_000;
 const MAX_CONCURRENT_QUERIES = 16;
 
@@ -54,22 +54,25 @@ export class InspectedService {
 
   /** Returns the keys that contain `search`: keys that this process holds, then keys that the server lists. */
   async #findKeys(search: string, holds: ReadonlyMap<string, unknown>) {
-    const keys = new Set([...holds.keys()].filter((key) => key.includes(search)).slice(0, MAX_KEYS));
-    let hasMoreKeys = keys.size < holds.size && search === '';
+    const heldKeys = [...holds.keys()].filter((key) => key.includes(search));
+    const keys = new Set(heldKeys.slice(0, MAX_KEYS));
+    let hasMoreKeys = heldKeys.length > MAX_KEYS;
     if (search !== '') keys.add(search);
     if (!this.locks.backend.store.keys) return { keys, hasMoreKeys };
     let scannedCount = 0;
     try {
       for await (const key of this.locks.keys()) {
         scannedCount += 1;
-        hasMoreKeys =
-          scannedCount > MAX_SCANNED_KEYS || (keys.size >= MAX_KEYS && key.includes(search) && !keys.has(key));
-        if (hasMoreKeys) break;
-        if (key.includes(search)) keys.add(key);
+        const isNewKey = key.includes(search) && !keys.has(key);
+        if (scannedCount > MAX_SCANNED_KEYS || (isNewKey && keys.size >= MAX_KEYS)) {
+          hasMoreKeys = true;
+          break;
+        }
+        if (isNewKey) keys.add(key);
       }
       return { keys, hasMoreKeys };
     } catch (error) {
-      return { keys, hasMoreKeys: false, error: errorText(error) };
+      return { keys, hasMoreKeys, error: errorText(error) };
     }
   }
 
