@@ -89,7 +89,7 @@ export function assertLockDelay(lockDelayMs: number, leaseMs: number, { name }: 
   const maxDelayMs = leaseMs - MIN_TTL_MS;
   refuseOption(
     'lockDelayMs',
-    `is a part of a lease of ${name}, and must be less than ${maxDelayMs}; it was ${lockDelayMs}`,
+    `is a part of a lease of ${name}, and must be at most ${maxDelayMs}; it was ${lockDelayMs}`,
   );
 }
 

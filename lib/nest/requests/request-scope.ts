@@ -53,10 +53,11 @@ export class RequestScope {
    * stopped waiting for the handler. Returns a function that removes the listener.
    */
   onResponseEndOrAbandonment(listener: () => void): () => void {
-    if (this.#isAbandoned) setImmediate(listener);
+    const immediate = this.#isAbandoned ? setImmediate(listener) : undefined;
     this.#abandonListeners.add(listener);
     const stopListening = this.onResponseEnd(listener);
     return () => {
+      clearImmediate(immediate);
       this.#abandonListeners.delete(listener);
       stopListening();
     };

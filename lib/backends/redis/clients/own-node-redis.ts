@@ -166,6 +166,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
   }
 
   #onReady(client: NodeRedisClient): void {
+    if (this.#isEnded) return;
     this.#client = client;
     this.#attemptCount = 0;
     this.#status = 'ready';

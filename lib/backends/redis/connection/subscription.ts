@@ -95,7 +95,8 @@ export class Subscription implements Subscriptions {
   async #connect(): Promise<void> {
     try {
       const client = await this.connection.makeSubscriber();
-      if (this.#isClosed) return;
+      // A check may have started another attempt while the package of the client was loaded.
+      if (this.#isClosed || this.#client) return;
       this.#client = client;
       const { tracking } = this.connection;
       client.on('ready', () => {
