@@ -1,8 +1,9 @@
 import type { Connection, ConnectionOptions } from 'mysql2';
 import { importClient } from '../../core/index.js';
 import type { Addresses } from '../sql/connections/addresses.js';
-import { DatabaseError, createReadOnlyServerError } from '../sql/connections/database-error.js';
-import { isTrue, type Query, readRows } from '../sql/connections/query.js';
+import { assertTakesWrites } from '../sql/connections/assert-takes-writes.js';
+import { DatabaseError } from '../sql/connections/database-error.js';
+import { type Query, readRows } from '../sql/connections/query.js';
 import { type Sockets, CONNECTION_STREAM_SETTING } from '../sql/connections/sockets.js';
 import type { StatementRunner, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
 import { StatementTransaction } from '../sql/connections/statement-transaction.js';
@@ -48,14 +49,14 @@ export class MysqlConnection implements TransactionConnection {
   async createTransaction(runStatement: StatementRunner): Promise<DriverTransaction> {
     const client = this.#readyConnection;
     const send: Query = (sql, parameters) => runQuery(client, sql, parameters);
-    const statementClient = {
+    const transactionOptions = {
       client,
       send,
       clientForHolders: client.promise(),
       statementMethods: ['query', 'execute'],
       beginStatements: BEGIN_STATEMENTS,
     };
-    return new StatementTransaction(statementClient, runStatement);
+    return new StatementTransaction(transactionOptions, runStatement);
   }
 
   async end(): Promise<void> {
@@ -75,11 +76,12 @@ export class MysqlConnection implements TransactionConnection {
   async #open(createConnection: CreateConnection, url: string, timeoutMs: number): Promise<Connection> {
     this.#address = url;
     const { password, ...options } = this.options;
+    const addressTimeoutMs = this.addresses.getAddressTimeoutMs(timeoutMs);
     const hasSeveralAddresses = this.addresses.count > 1;
     const connection = createConnection({
       supportBigNumbers: true,
       ...(url !== '' && { uri: url.replace(/^mariadb:/u, 'mysql:') }),
-      ...(hasSeveralAddresses && { connectTimeout: this.addresses.getAddressTimeoutMs(timeoutMs) }),
+      ...(hasSeveralAddresses && { connectTimeout: addressTimeoutMs }),
       ...options,
       ...(password !== undefined && { password: typeof password === 'function' ? await password() : password }),
       ...createDriverOptions(this.sockets, options, CONNECTION_STREAM_SETTING),
@@ -89,11 +91,12 @@ export class MysqlConnection implements TransactionConnection {
     await new Promise<void>((resolve, reject) => {
       connection.connect((error) => (error ? reject(error) : resolve()));
     });
-    if (!hasSeveralAddresses) return connection;
-    const [row] = await runQuery(connection, `select ${IS_READ_ONLY_SQL} as is_read_only`, []);
-    if (!isTrue(row?.['is_read_only'])) return connection;
-    await endConnection(connection);
-    throw createReadOnlyServerError();
+    if (hasSeveralAddresses) {
+      const query: Query = (sql, parameters) => runQuery(connection, sql, parameters);
+      const opened = { query, sockets: this.sockets, end: () => endConnection(connection) };
+      await assertTakesWrites(opened, IS_READ_ONLY_SQL, addressTimeoutMs);
+    }
+    return connection;
   }
 }
 

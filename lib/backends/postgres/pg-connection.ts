@@ -2,8 +2,9 @@ import type { Duplex } from 'node:stream';
 import type { Client, ClientConfig } from 'pg';
 import { importClient } from '../../core/index.js';
 import type { Addresses } from '../sql/connections/addresses.js';
-import { DatabaseError, createReadOnlyServerError } from '../sql/connections/database-error.js';
-import { isTrue, type Query, readRows } from '../sql/connections/query.js';
+import { assertTakesWrites } from '../sql/connections/assert-takes-writes.js';
+import { DatabaseError } from '../sql/connections/database-error.js';
+import { type Query, readRows } from '../sql/connections/query.js';
 import { type Sockets, CONNECTION_STREAM_SETTING, getStreamFactory } from '../sql/connections/sockets.js';
 import type { StatementRunner, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
 import { StatementTransaction } from '../sql/connections/statement-transaction.js';
@@ -15,6 +16,8 @@ function loadPg(): Promise<PgClientConstructor> {
   const load = async (): Promise<PgClientConstructor> => (await import('pg')).default.Client;
   return importClient(load, { neededBy: 'postgres()', name: 'pg', install: 'pg', option: 'connection' });
 }
+
+const IS_TRANSACTION_READ_ONLY_SQL = "current_setting('transaction_read_only') = 'on'";
 
 const BEGIN_STATEMENTS = ['begin isolation level read committed'];
 
@@ -42,14 +45,14 @@ export class PgConnection implements TransactionConnection {
   async createTransaction(runStatement: StatementRunner): Promise<DriverTransaction> {
     const client = this.#readyClient;
     const send: Query = (sql, parameters) => runQuery(client, sql, parameters);
-    const statementClient = {
+    const transactionOptions = {
       client,
       send,
       clientForHolders: client,
       statementMethods: ['query'],
       beginStatements: BEGIN_STATEMENTS,
     };
-    return new StatementTransaction(statementClient, runStatement);
+    return new StatementTransaction(transactionOptions, runStatement);
   }
 
   async end(): Promise<void> {
@@ -69,6 +72,7 @@ export class PgConnection implements TransactionConnection {
   async #open(PgClient: PgClientConstructor, url: string, timeoutMs: number): Promise<Client> {
     this.#address = url;
     const streamFactory = getStreamFactory(this.options);
+    const addressTimeoutMs = this.addresses.getAddressTimeoutMs(timeoutMs);
     const hasSeveralAddresses = this.addresses.count > 1;
     // The driver calls `stream` with its options.
     const stream = (...[config]: unknown[]): Duplex =>
@@ -78,21 +82,23 @@ export class PgConnection implements TransactionConnection {
     const config: ClientConfig = {
       fallback_application_name: 'nestjs-distributed-lock',
       ...(url !== '' && { connectionString: prepareUrl(url, this.options) }),
-      ...(hasSeveralAddresses && { connectionTimeoutMillis: this.addresses.getAddressTimeoutMs(timeoutMs) }),
+      ...(hasSeveralAddresses && { connectionTimeoutMillis: addressTimeoutMs }),
       ...this.options,
       stream,
     };
     const client = new PgClient(config);
     const { password } = this.options;
+    // The driver would prefer the empty password of a URL without one.
     if (password !== undefined && !hasUrlPart(url, 'password')) Object.assign(client, { password });
     // An 'error' event without a listener ends the process. `Sockets` reports a lost connection.
     client.on('error', () => undefined);
     await client.connect();
-    if (!hasSeveralAddresses) return client;
-    const [row] = await runQuery(client, `select current_setting('transaction_read_only') = 'on' as is_read_only`, []);
-    if (!isTrue(row?.['is_read_only'])) return client;
-    await client.end();
-    throw createReadOnlyServerError();
+    if (hasSeveralAddresses) {
+      const query: Query = (sql, parameters) => runQuery(client, sql, parameters);
+      const opened = { query, sockets: this.sockets, end: () => client.end() };
+      await assertTakesWrites(opened, IS_TRANSACTION_READ_ONLY_SQL, addressTimeoutMs);
+    }
+    return client;
   }
 }
 

@@ -8,6 +8,7 @@ import { Sockets } from '../../../lib/backends/sql/connections/sockets.js';
 import { freePort } from '../../servers/free-port.js';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
+import { eventually } from '../../support/eventually.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 import { systemClock } from '../../../lib/core/time/timers.js';
 import { wantedOf } from '../describe-backend.js';
@@ -16,9 +17,11 @@ import { openConnection } from './databases.js';
 const STRATEGIES = ['lease', 'row', 'session'] as const;
 /** Milliseconds that a server takes to greet, such as one behind a proxy that starts it. */
 const SLOW_MS = 1_200;
+/** Part of the statement by which a backend asks one of several PostgreSQL servers whether it takes writes. */
+const READ_ONLY_QUESTION = 'transaction_read_only';
 
-const services: LockService[] = [];
-afterEach(() => Promise.all(services.splice(0).map((service) => service.close())));
+const toClose: { close(): Promise<void> }[] = [];
+afterEach(() => Promise.all(toClose.splice(0).map((opened) => opened.close())));
 
 const atPort = (url: string, port: number): string => Object.assign(new URL(url), { port: String(port) }).href;
 
@@ -29,7 +32,7 @@ for (const name of wantedOf(['mariadb'])) {
     let writer: MysqlServer;
     const open = (options: MysqlOptions): LockService => {
       const service = new LockService(mysql({ synchronize: true, ...options }));
-      services.push(service);
+      toClose.push(service);
       return service;
     };
     const ask = async (url: string, sql: string): Promise<void> => {
@@ -90,8 +93,25 @@ for (const name of wantedOf(['postgres'])) {
     it.each(STRATEGIES)('the first request has its lock from the second server: %s', async (strategy) => {
       const url = [atPort(server.url, await freePort()), server.url];
       const service = new LockService(postgres({ synchronize: true, url, strategy }));
-      services.push(service);
+      toClose.push(service);
       await expectLockAtOnce(service);
+    });
+
+    it('a pooler that lets in and answers no statement is passed over, and its connection is ended', async () => {
+      const proxy = await FaultProxy.start(server);
+      toClose.push(proxy);
+      proxy.onRequest((chunk) => {
+        if (chunk.includes(READ_ONLY_QUESTION)) proxy.pause('down');
+      });
+      const service = new LockService(
+        postgres({ synchronize: true, url: [atPort(server.url, proxy.port), server.url] }),
+      );
+      toClose.push(service);
+      await expectLockAtOnce(service);
+      const operator = await openConnection('postgres', server.url);
+      const unanswered = `select pid from pg_stat_activity where query like '%${READ_ONLY_QUESTION}%' and pid <> pg_backend_pid()`;
+      await eventually(async () => expect(await operator.ask(unanswered)).toEqual([]));
+      await operator.end();
     });
 
     it.each([{ connectTimeoutMs: 20_000 }, { connection: { connectionTimeoutMillis: 10_000 } }])(
@@ -99,7 +119,7 @@ for (const name of wantedOf(['postgres'])) {
       async (options: PostgresOptions) => {
         await using way = await openSlowWay(server);
         const service = new LockService(postgres({ synchronize: true, url: await way.urls(server.url), ...options }));
-        services.push(service);
+        toClose.push(service);
         await (await service.acquire('slow', { waitMs: 0 })).release();
       },
     );
