@@ -33,8 +33,8 @@ import type { KeyValue } from './transport/messages.js';
 import type { OnSend } from './transport/request-line.js';
 
 /**
- * Lease store with a queue entry for each owner of this process. All entries are under one etcd lease. The mutex of
- * etcd's own client has one entry for each session, and would let two callers of a process hold one lock.
+ * Lease store with a queue entry for each owner of this process. All entries are under one etcd lease. One entry for
+ * each session, as in the mutex of etcd's own client, would let two callers of a process hold one lock.
  */
 export class EtcdLeaseStore implements LeaseStore {
   readonly name = 'etcd';
@@ -45,7 +45,7 @@ export class EtcdLeaseStore implements LeaseStore {
   readonly #databaseSizeMonitor: DatabaseSizeMonitor;
   readonly #stopPolling: () => void;
   readonly #entries = new SessionEntries<EtcdSession, QueueEntry>();
-  /** Session of each failed adoption, by new owner. The server may have carried it out, or may still do so. */
+  /** Session of each adoption that got no answer, by new owner. The server may carry it out all the same. */
   readonly #unconfirmedAdoptions = new Map<string, EtcdSession>();
   #session: EtcdSession | undefined;
   #sessionOpening: Promise<EtcdSession> | undefined;
@@ -147,8 +147,8 @@ export class EtcdLeaseStore implements LeaseStore {
   async evict(key: string, owner: string): Promise<boolean> {
     const holderEntry = await readHolderEntry(this.#context, key, owner);
     if (!holderEntry) return false;
-    const { key: name, createRevision } = holderEntry;
-    const deletion = { when: [{ key: name, createRevision }], steps: [{ remove: name }] };
+    const { key: entryKey, createRevision } = holderEntry;
+    const deletion = { when: [{ key: entryKey, createRevision }], steps: [{ remove: entryKey }] };
     return (await this.#context.client.transact(deletion)).succeeded;
   }
 
@@ -179,16 +179,17 @@ export class EtcdLeaseStore implements LeaseStore {
     const wake = this.#entries.getWakeCallback(owner);
     try {
       const attempt = await entry.tryAcquire({ wake, onSend });
-      if (!attempt.acquired && !wake) await this.release(key, owner);
+      const isWaiting = wake !== undefined;
+      if (!attempt.acquired && !isWaiting) await this.release(key, owner);
       return attempt;
     } catch (error) {
-      // Without a request there is nothing to release on the server, so the core does not call `release`.
+      // The core does not call `release` after a `NotSentError`. The entry of this process is removed here.
       if (error instanceof NotSentError && !entry.mayExist) await this.release(key, owner);
       throw error;
     }
   }
 
-  /** Undoes an adoption without an answer, if any. Resolves to false, because no caller was told of a lease. */
+  /** Undoes the owner's unconfirmed adoption, if any. Resolves to false, because no caller was told of a lease. */
   async #undoAdoption(key: string, owner: string): Promise<boolean> {
     const session = this.#unconfirmedAdoptions.get(owner);
     if (session?.endSignal.aborted === false) await undoAdoption(this.#context, session, key, owner);

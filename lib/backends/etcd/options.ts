@@ -9,7 +9,7 @@ import {
   refuseOption,
 } from '../../core/index.js';
 
-/** Options of Node's `tls` with the same names. */
+/** Options for TLS. Each one means the same as the option of this name in Node's `tls`. */
 export type EtcdTls = Pick<SecureContextOptions, 'ca' | 'cert' | 'key' | 'passphrase'> & {
   /** Name in the server's certificate, where it is not the host of the endpoint. */
   readonly servername?: string;
@@ -19,12 +19,13 @@ export interface EtcdOptions {
   /** URLs of the members of one cluster, such as `http://10.0.0.1:2379`. When one fails, the next one is used. */
   readonly endpoints: string | readonly string[];
   /**
-   * User of etcd. Not needed where a client certificate names the user. A function is called for each authentication.
+   * User of etcd. Not needed where a client certificate names the user. If this is a function, the backend calls it for
+   * each authentication.
    */
   readonly credentials?: ValueOrGetter<Credentials>;
   /**
-   * TLS options for `https` endpoints. Not needed where Node knows the authority that signed the certificate. A
-   * function is called for each new connection, for certificates that are renewed while the process runs.
+   * TLS options for `https` endpoints. Not needed where Node knows the authority that signed the certificate. If
+   * this is a function, the backend calls it for each new connection: certificates may be renewed meanwhile.
    */
   readonly tls?: EtcdTls | (() => EtcdTls);
   /**
@@ -34,7 +35,10 @@ export interface EtcdOptions {
    * @default 10_000
    */
   readonly sessionTtlMs?: number;
-  /** Start of the name of every key, before a slash: letters, digits, `_`, `.`, `:` and `-`. @default 'lock' */
+  /**
+   * Start of the name of every key in etcd, as in `prefix/key`. May contain letters, digits, `_`, `.`, `:` and `-`.
+   * @default 'lock'
+   */
   readonly prefix?: string;
   /**
    * Milliseconds that a member may take to answer before the next one is used.

@@ -18,7 +18,7 @@ import type { RedlockSettings } from './options.js';
 import type { Candidacy, RedlockNode, Vote } from './redlock-node.js';
 import { TokenClock } from './token-clock.js';
 
-/** Maximum number of rounds of one attempt. The answers to a round say which token is granted in the next. */
+/** Maximum number of rounds of one attempt. The answers to a round tell which token to propose in the next. */
 const MAX_ROUNDS = 6;
 
 /**
@@ -26,13 +26,14 @@ const MAX_ROUNDS = 6;
  * The client proposes a token, and a node grants only tokens that are greater than its last granted one. Any two
  * majorities share a node. Tokens therefore grow, whatever the clocks of the clients say.
  *
- * A repeated attempt of the same owner gives its leases a newer token, and returns that token. Leases have the number
- * of their attempt: an earlier attempt never takes back the lease of a later one, however late its command arrives.
+ * A repeated attempt of the same owner gives its leases a newer token, and returns that token. Each lease stores the
+ * number of its attempt: even a late command of an earlier attempt never takes back the lease of a later one.
  */
 export class RedlockLeaseStore implements LeaseStore {
   readonly name = 'redlock';
   readonly guarantee = 'best-effort';
   readonly health: QuorumHealth;
+  /** Name of the key that tells since when a node has its data. */
   readonly #dataSinceKey: string;
   readonly #tokenClock = new TokenClock();
   readonly #backgroundTasks = new Set<Promise<unknown>>();
@@ -60,8 +61,8 @@ export class RedlockLeaseStore implements LeaseStore {
   }
 
   /**
-   * @throws LockBackendError when so many nodes fail that a retry does not help
-   * @throws AggregateError when the nodes do not grant the same token
+   * @throws LockBackendError when so many nodes have failed that no quorum is possible
+   * @throws AggregateError when the nodes do not grant the same token: the core repeats the attempt
    */
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     await (this.#connectPromise ??= this.#connect());
@@ -137,8 +138,8 @@ export class RedlockLeaseStore implements LeaseStore {
   }
 
   /**
-   * Waits for a quorum, which the next owner needs. Other nodes get the release in the background, or when they are up
-   * again.
+   * Waits until a quorum has released the key: the next owner needs a quorum. Also waits for a node with too many
+   * pending releases. Other nodes get the release in the background, or when they are up again.
    * @throws AggregateError when no quorum has answered: other owners may have to wait until the lease ends
    */
   release(key: string, owner: string): Promise<boolean> {
@@ -205,17 +206,17 @@ export class RedlockLeaseStore implements LeaseStore {
       await call.askAll((node) => node.requestVote(candidacy, proposal), isVoteDecided);
       const tally = new VoteTally(call, proposal, systemClock.now() - startedAt, this.settings);
       const nowUs = tally.medianClockUs(this.#tokenClock.nowUs());
-      const nextProposal = tally.isWon || round === MAX_ROUNDS ? undefined : tally.nextProposal(nowUs);
-      if (!nextProposal) return tally;
+      const nextRound = tally.isWon || round === MAX_ROUNDS ? undefined : tally.nextProposal(nowUs);
+      if (!nextRound) return tally;
       this.#tokenClock.adjustTo(nowUs);
-      if (nextProposal.delayMs > 0) await pause(systemClock, nextProposal.delayMs);
-      ({ token } = nextProposal);
+      if (nextRound.delayMs > 0) await pause(systemClock, nextRound.delayMs);
+      ({ token } = nextRound);
     }
   }
 
   /**
-   * Deletes the leases of a lost vote, also on nodes that have not answered yet. Waits for the nodes that have voted,
-   * or for a quorum: the next owner needs no more nodes.
+   * Deletes the leases of a lost vote, also on nodes that have not answered yet. Waits for the nodes that have voted, or
+   * for a quorum: the next owner needs no more nodes.
    */
   async #takeBack({ keys: [leaseKey], owner, attempt }: Candidacy, vote: QuorumCall<Vote>): Promise<void> {
     const voters = [...vote.answers.keys()];
@@ -232,9 +233,9 @@ export class RedlockLeaseStore implements LeaseStore {
 
   /** Makes `close` wait for the task. Returns the task. */
   #trackInBackground<T>(task: Promise<T>): Promise<T> {
-    const untrack = (): void => void this.#backgroundTasks.delete(settledTask);
-    const settledTask: Promise<void> = task.then(untrack, untrack);
-    this.#backgroundTasks.add(settledTask);
+    const untrack = (): void => void this.#backgroundTasks.delete(trackedTask);
+    const trackedTask: Promise<void> = task.then(untrack, untrack);
+    this.#backgroundTasks.add(trackedTask);
     return task;
   }
 

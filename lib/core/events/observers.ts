@@ -52,6 +52,7 @@ export class Observers {
     return isLockError(cause) ? cause : new LockBackendError(key, { backend: this.backendName, operation, cause });
   }
 
+  /** Reports a failed operation to the observers, and returns the error for the caller. */
   notifyFailure(key: string, operation: string, cause: unknown): LockError {
     const error = this.toLockError(key, operation, cause);
     this.notify('backendFailed', () => ({ key, operation, error }));

@@ -1,11 +1,11 @@
 import type { Clock, Timer } from '../time/timers.js';
 import { scheduleReplyTimeout } from '../time/reply-timeout.js';
 
-/** Watches with one timer whether the replies to many requests are overdue. Needs no close. */
+/** Watches whether the replies to many requests are overdue, with one timer that does not keep the process alive. */
 export class ReplyTimeouts {
   #timer: Timer | undefined;
   #timerDueAt = NaN;
-  #wasLastCheckLate = false;
+  #hasExcusedLateCheck = false;
 
   constructor(
     private readonly clock: Clock,
@@ -29,19 +29,20 @@ export class ReplyTimeouts {
     this.#timer = undefined;
     const now = this.clock.now();
     if (this.nextDueAt() <= now) {
-      if (this.#wasProcessBlocked(now)) return this.#setTimer(now + this.timeoutMs / 4);
+      if (this.#tryExcuseLateCheck(now)) return this.#setTimer(now + this.timeoutMs / 4);
       this.onOverdue();
     }
-    this.#wasLastCheckLate = false;
+    this.#hasExcusedLateCheck = false;
     const dueAt = this.nextDueAt();
     if (dueAt < Infinity && !this.#timer) this.#setTimer(Math.max(dueAt, now + 1));
   };
 
   /**
-   * Returns whether the timer fired so late that this process could not read replies either. Never true twice in a row.
+   * Returns whether the check was late: a blocked process has not read the replies that may have arrived. Excuses only
+   * one late check in a row, so that a missing reply is noticed in the end.
    */
-  #wasProcessBlocked(now: number): boolean {
-    this.#wasLastCheckLate = !this.#wasLastCheckLate && now - this.#timerDueAt > this.timeoutMs / 4;
-    return this.#wasLastCheckLate;
+  #tryExcuseLateCheck(now: number): boolean {
+    this.#hasExcusedLateCheck = !this.#hasExcusedLateCheck && now - this.#timerDueAt > this.timeoutMs / 4;
+    return this.#hasExcusedLateCheck;
   }
 }

@@ -3,8 +3,8 @@ import type { ModulesContainer } from '@nestjs/core';
 import { IS_NEST_10 } from '../nest-10.js';
 
 /**
- * Value of Nest's `module.distance` with which a module ends before all others. Nest starts modules with the greatest
- * distance first. Nest 10 ends them in the same order, later versions in the reverse order.
+ * Value of Nest's `module.distance` with which the shutdown hooks of a module run before those of all others. Nest runs
+ * the hooks of a start by descending distance. Nest 10 does the same at a shutdown, later versions the reverse.
  */
 const FIRST_TO_END_DISTANCE = IS_NEST_10 ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
 

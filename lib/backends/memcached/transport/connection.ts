@@ -9,8 +9,8 @@ import { type Commands, Pipeline } from './pipeline.js';
 export type MemcachedConnectionOptions = Pick<ServerAddress, 'host' | 'port'> &
   Pick<ResolvedMemcachedOptions, 'tls' | 'connectTimeoutMs' | 'requestTimeoutMs'>;
 
-/** Milliseconds between keep-alive probes. Networks drop a connection that is idle for longer. */
-const KEEP_ALIVE_INTERVAL_MS = 10_000;
+/** Idle milliseconds before a TCP keep-alive probe. Routers forget idle connections only after a longer time. */
+const KEEP_ALIVE_DELAY_MS = 10_000;
 
 /**
  * Connection that ends as soon as a reply is overdue or does not fit its request, so that replies are never mixed up. A
@@ -25,7 +25,7 @@ export class MemcachedConnection {
    * Functions, one for each unsent request, that return the text to send and register the request for its replies. They
    * return an empty text after a failure.
    */
-  #unsentRequests: (() => string)[] = [];
+  #unsentRequestWriters: (() => string)[] = [];
   #lostError: MemcachedError | undefined;
   /** Time at which the server last sent something, or accepted the connection. */
   lastReceivedAt = systemClock.now();
@@ -39,7 +39,7 @@ export class MemcachedConnection {
     const onOverdue = (): void => this.#fail(new MemcachedError('unknown', `no answer within ${requestTimeoutMs} ms`));
     this.#replyTimeouts = new ReplyTimeouts(systemClock, requestTimeoutMs, getNextDueAt, onOverdue);
     socket.setNoDelay(true);
-    socket.setKeepAlive(true, KEEP_ALIVE_INTERVAL_MS);
+    socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
     socket.on('error', (error) => this.#fail(new MemcachedError('unknown', errorText(error))));
     socket.on('close', () => this.#fail(new MemcachedError('unknown', 'the server closed the connection')));
@@ -75,8 +75,8 @@ export class MemcachedConnection {
   /** Sends the commands, in one write with all others of this event loop iteration. @throws MemcachedError */
   exchange<Results extends readonly unknown[]>(...commands: Commands<Results>): Promise<Results> {
     return new Promise((resolve, reject) => {
-      if (this.#unsentRequests.length === 0) queueMicrotask(() => this.#flush());
-      this.#unsentRequests.push(() => {
+      if (this.#unsentRequestWriters.length === 0) queueMicrotask(() => this.#flush());
+      this.#unsentRequestWriters.push(() => {
         if (this.#lostError) {
           reject(new MemcachedError('not-sent', this.#lostError.message));
           return '';
@@ -94,9 +94,9 @@ export class MemcachedConnection {
   }
 
   #flush(): void {
-    const requests = this.#unsentRequests;
-    this.#unsentRequests = [];
-    const text = requests.map((registerAndGetText) => registerAndGetText()).join('');
+    const requestWriters = this.#unsentRequestWriters;
+    this.#unsentRequestWriters = [];
+    const text = requestWriters.map((registerAndGetText) => registerAndGetText()).join('');
     if (text === '') return;
     this.socket.write(text);
     this.#replyTimeouts.start();

@@ -8,13 +8,13 @@ import type { RedisRequest } from './redis-servers.js';
 
 export interface PendingRequestListener {
   /** Called for each reply to a command. @param isSuccess whether no part of the reply is an error */
-  onReply(isSuccess: boolean): void;
+  onCommandReply(isSuccess: boolean): void;
   /** Called once for each request: when it was answered, has failed, or is to be sent again. */
   onSettled(pending: PendingRequest): void;
   onErrorReply(error: Error): void;
   /**
    * Returns whether to send a request again, alone in its command. Called when one call of a shared command got the
-   * error of a former master. The client then sees that error, and may reconnect. One repetition at a time is enough.
+   * error of a former master. Returns `false` while another request is repeated for this reason.
    */
   tryReserveResend(): boolean;
   /** Sends a request again. Called only when the server has carried out no command of the request except ASKING. */
@@ -28,14 +28,14 @@ export interface SendMode {
   readonly hasOwnCommand: boolean;
 }
 
-/** A request from the call of `send` until it succeeds, fails or is sent again. */
+/** A request from its creation until it succeeds, fails or is sent again. */
 export class PendingRequest {
   /** Index in the list of `RequestsUnderWay`; negative while the request waits. */
   index = -1;
   /** Time when the request began to wait for a usable client; 0 when the client was usable. */
   enqueuedAt = 0;
   readonly commandCount: number;
-  /** Replies in the order of the commands. The constructor fills the list with placeholders. */
+  /** Replies in the order of the commands. Until a reply arrives, its place has some other value. */
   readonly #replies: unknown[];
   #missingReplyCount: number;
 
@@ -57,8 +57,8 @@ export class PendingRequest {
     if (isErrorReply(reply)) {
       const error = toLoggableError(reply);
       this.listener.onErrorReply(error);
-      // The client does not see the error of one call in a shared command. The client may reconnect
-      // if the repeated request, alone in its command, gets the error again.
+      // The client does not see the error of one call in a shared command. If the repeated request, alone in its
+      // command, gets the error again, the client sees that error and may reconnect.
       const shouldResend = isCommandShared && isFormerMasterError(error) && this.listener.tryReserveResend();
       return shouldResend ? this.#resend({ ...this.mode, hasOwnCommand: true }) : this.fail(error);
     }
@@ -79,6 +79,7 @@ export class PendingRequest {
     else this.#resend({ ...this.mode, hasOwnCommand: true });
   }
 
+  /** Fails, unless the server only lacks the script: then sends the request again, with the source of the script. */
   fail(error: Error): void {
     if (this.#missingReplyCount === 0) return;
     if (isUnknownScriptError(error) && !this.mode.sendsSource) return this.#resend({ ...this.mode, sendsSource: true });
@@ -100,7 +101,7 @@ export class PendingRequest {
 }
 
 interface BatchCommand {
-  /** Value of `KeyRouting.getKeyGroup` for the keys of the command. */
+  /** Only keys of one group may share a command: see `KeyRouting.getKeyGroup`. */
   readonly keyGroup: number | string;
   readonly command: RedisCommand | ScriptCall;
   /** Calls of one script that share the command; empty for a command that runs no script. */
@@ -109,8 +110,8 @@ interface BatchCommand {
 }
 
 /**
- * Commands of one event loop iteration, for one write to the socket. Calls of one script share a command, because a
- * command costs client and server more than a call does. Pipelines of ioredis would save less.
+ * Commands of one event loop iteration, for one write to the socket. Calls of one script share a command. One command
+ * with several calls costs client and server less than a pipeline of as many commands.
  */
 export class CommandBatch {
   /** Commands in the order of their first requests: an acquisition must not overtake the release of its key. */
@@ -120,7 +121,7 @@ export class CommandBatch {
    * another request.
    */
   #firstShareableIndex = 0;
-  readonly #unconfirmedRequests: PendingRequest[] = [];
+  readonly #requestsToConfirm: PendingRequest[] = [];
   /** Whether calls were kept apart only because of their keys. */
   couldShareMore = false;
 
@@ -142,14 +143,14 @@ export class CommandBatch {
         this.#commands.push({ keyGroup, command, calls: 'script' in command ? [command] : [], requests: [pending] });
     }
     if (!singleCall) this.#firstShareableIndex = this.#commands.length;
-    if (confirmation) this.#unconfirmedRequests.push(pending);
+    if (confirmation) this.#requestsToConfirm.push(pending);
   }
 
   send(): void {
     for (const command of this.#commands) this.#sendCommand(command);
-    const confirmation = this.#unconfirmedRequests[0]?.request.confirmation;
+    const confirmation = this.#requestsToConfirm[0]?.request.confirmation;
     if (confirmation)
-      this.#sendCommand({ keyGroup: '', command: confirmation, calls: [], requests: this.#unconfirmedRequests });
+      this.#sendCommand({ keyGroup: '', command: confirmation, calls: [], requests: this.#requestsToConfirm });
   }
 
   #tryShareCommand(call: ScriptCall, keyGroupOfCall: number | string, pending: PendingRequest): boolean {
@@ -175,7 +176,7 @@ export class CommandBatch {
     const onFailure = (error: unknown): void => {
       const loggableError = toLoggableError(error);
       if (isErrorReply(error)) {
-        this.listener.onReply(false);
+        this.listener.onCommandReply(false);
         this.listener.onErrorReply(loggableError);
       }
       for (const pending of requests) {
@@ -184,7 +185,7 @@ export class CommandBatch {
       }
     };
     const onCommandReply = (reply: unknown): void => {
-      this.listener.onReply(!(Array.isArray(reply) && reply.some(isErrorReply)));
+      this.listener.onCommandReply(!(Array.isArray(reply) && reply.some(isErrorReply)));
       try {
         const replies = isCommandShared ? asList(reply) : undefined;
         for (let i = 0; i < requests.length; i += 1)
@@ -194,8 +195,8 @@ export class CommandBatch {
       }
     };
     try {
-      // In a request of several commands, ASKING may precede the script. ASKING holds for one command only, and
-      // `CLIENT CACHING` between the two would be that command.
+      // In a request of several commands, ASKING may precede the script. ASKING holds for one command only.
+      // `trackNextCommand` would make that command `CLIENT CACHING`.
       const isOnlyCommand = requests[0]?.request.commands.length === 1;
       if (isOnlyCommand && 'script' in command && command.script.isTracked) this.tracking.trackNextCommand(this.client);
       const rawCommand =

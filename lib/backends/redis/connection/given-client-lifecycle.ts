@@ -50,7 +50,7 @@ export class GivenClientLifecycle implements ClientLifecycle {
     return undefined;
   }
 
-  /** Does nothing, because the application's client is never replaced. */
+  /** Does nothing: a failed test would replace the client, and the application's client is never replaced. */
   testIdleClient(): void {
     return undefined;
   }

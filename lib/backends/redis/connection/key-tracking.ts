@@ -15,18 +15,18 @@ class TrackedByApplicationError extends Error {
 }
 
 /**
- * Has the server track the keys that this process renews, and report when one of them changes. The reports go to a
- * second connection, the listener, because RESP2 cannot mix reports with replies.
+ * Asks the server to track the keys that this process renews, and to report a change of one of them. The reports go to
+ * a second connection, the listener, because RESP2 cannot mix reports with replies.
  * https://redis.io/docs/latest/develop/reference/client-side-caching/
  *
- * A report is only a hint: the server also sends it when it stops tracking a key for lack of space. Each renewal yields
- * at most one report.
+ * A report is only a hint: the server also sends it when it stops tracking a key for lack of space. After a report the
+ * server does not track the key until its next renewal.
  */
 export class KeyTracking implements ServiceTracking {
   #listenerClient: RedisClient | undefined;
   /** The `CLIENT ID` of the listener, once it has subscribed. */
   #listenerId: string | undefined;
-  /** Client for commands whose connection the server was last told to track. */
+  /** Client that sends commands. The server was last told to track the keys of its connection. */
   #commandClient: RedisClient | undefined;
   /** Listener to which the server was told to send the reports for `#commandClient`. */
   #announcedListenerId: string | undefined;
@@ -36,7 +36,7 @@ export class KeyTracking implements ServiceTracking {
 
   constructor(
     private readonly health: ReportedHealth,
-    /** Whether the connection for commands is the application's, which may track keys on it for a cache of its own. */
+    /** Whether the application supplied the client for commands. The application may then track keys for a cache. */
     private readonly isApplicationClient = false,
   ) {}
 
@@ -85,9 +85,9 @@ export class KeyTracking implements ServiceTracking {
     const client = this.#commandClient;
     this.#commandClient = undefined;
     if (!client) return;
-    const isUnused = SharedTracking.of(client).remove(this);
-    // The application may track keys on its client later.
-    if (this.isApplicationClient && wasTracking && isUnused && client.status === 'ready')
+    const hasNoServiceLeft = SharedTracking.of(client).remove(this);
+    // The application may want to switch tracking on for its own purposes later.
+    if (this.isApplicationClient && wasTracking && hasNoServiceLeft && client.status === 'ready')
       client.call('CLIENT', 'TRACKING', 'OFF').catch(() => undefined);
   }
 

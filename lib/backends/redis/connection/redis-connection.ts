@@ -138,7 +138,7 @@ export class RedisConnection implements RedisServers {
   };
 
   readonly #requestListener: PendingRequestListener = {
-    onReply: (isSuccess) => {
+    onCommandReply: (isSuccess) => {
       this.#resetSilence();
       this.#clientState.onReply(isSuccess);
     },

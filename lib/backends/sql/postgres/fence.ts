@@ -1,7 +1,7 @@
 import { type FenceStatements, parseFenceToken } from '../dialect/fence-statements.js';
 import { toStoredText } from '../tables/stored-key.js';
 
-/** Parameters are cast from text: some clients otherwise convert a value to the type of the column. */
+/** Each parameter is sent as text and cast on the server. Otherwise some clients convert it to the column's type. */
 export const postgresFence: FenceStatements = {
   async raise(query, table, resource, token) {
     const rows = await query(

@@ -11,21 +11,21 @@ import { getTableContext } from '../databases.js';
 import { assertTableName, quoteTable } from '../../sql/tables/table-name.js';
 
 export interface FencedMethodOptions extends FencedOptions {
-  /** The token of the data source's provider, for `getDataSourceToken('ledger')` and the like. @default DataSource */
+  /** Injection token of the data source, such as `getDataSourceToken('ledger')`. @default DataSource */
   dataSource?: LockedStep['needs'];
 }
 
 /**
- * Runs the method of a `@Locked` in a transaction that a former holder cannot commit: `fenced()` with the lock that was
- * taken for this call. The transaction begins after the lock is acquired and commits before the lock is released,
- * whichever of the two decorators is written first. The method writes through `fencedManager()`.
+ * Runs a `@Locked` method in a transaction, by `fenced()` with the lock of the call. The transaction cannot commit once
+ * another holder has the lock. The transaction begins after the lock is acquired and commits before the lock is
+ * released, whichever of the two decorators is written first. The method writes through `fencedManager()`.
  *
  * `resource` is a template like that of `@Locked`, with the same names and escaping. The lock must have one key: the
  * tokens of several cannot be compared. The fence's row stays locked until the method ends, so keep slow work out
  * of the method.
  * @throws LockConfigurationError at decoration: a static method, a second `@Fenced`. At the application's start: no
- *   `@Locked` beside it, several keys, a resource that can never be resolved, no data source. Calls reject with what
- *   the start could not see
+ *   `@Locked` beside it, several keys, a resource that can never be resolved, no data source. At a call: the same
+ *   errors, where the start could not detect them
  */
 export function Fenced(resource: string, options: FencedMethodOptions = {}): PromiseMethodDecorator {
   const { dataSource = DataSource, tableName = DEFAULT_FENCE_TABLE } = options;
