@@ -221,8 +221,8 @@ describe('an iterable under a lock', () => {
 
   it('refuses iterators that are made when the lock is lost', async () => {
     const store = new MemoryLeaseStore();
-    const imports = [DistributedLockModule.forRoot(new LockBackend(store))];
-    const app = await context({ imports, providers: [Exports] });
+    const options = { backend: new LockBackend(store), defaults: { ttlMs: atLeastMs(600) } };
+    const app = await context({ imports: [DistributedLockModule.forRoot(options)], providers: [Exports] });
     const rows = await app.get(Exports).iterable();
     store.revoke('export');
     await eventually(() => app.get(LockService).inspect().length === 0);
