@@ -1,9 +1,8 @@
 import type { Connection, ConnectionOptions } from 'mysql2';
 import { importClient } from '../../core/index.js';
 import type { Addresses } from '../sql/connections/addresses.js';
-import { assertTakesWrites } from '../sql/connections/assert-takes-writes.js';
-import { DatabaseError } from '../sql/connections/database-error.js';
-import { type Query, readRows } from '../sql/connections/query.js';
+import { DatabaseError, createReadOnlyServerError } from '../sql/connections/database-error.js';
+import { isTrue, type Query, readRows } from '../sql/connections/query.js';
 import { type Sockets, CONNECTION_STREAM_SETTING } from '../sql/connections/sockets.js';
 import type { StatementRunner, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
 import { StatementTransaction } from '../sql/connections/statement-transaction.js';
@@ -76,12 +75,11 @@ export class MysqlConnection implements TransactionConnection {
   async #open(createConnection: CreateConnection, url: string, timeoutMs: number): Promise<Connection> {
     this.#address = url;
     const { password, ...options } = this.options;
-    const addressTimeoutMs = this.addresses.getAddressTimeoutMs(timeoutMs);
     const hasSeveralAddresses = this.addresses.count > 1;
     const connection = createConnection({
       supportBigNumbers: true,
       ...(url !== '' && { uri: url.replace(/^mariadb:/u, 'mysql:') }),
-      ...(hasSeveralAddresses && { connectTimeout: addressTimeoutMs }),
+      ...(hasSeveralAddresses && { connectTimeout: this.addresses.getAddressTimeoutMs(timeoutMs) }),
       ...options,
       ...(password !== undefined && { password: typeof password === 'function' ? await password() : password }),
       ...createDriverOptions(this.sockets, options, CONNECTION_STREAM_SETTING),
@@ -91,12 +89,19 @@ export class MysqlConnection implements TransactionConnection {
     await new Promise<void>((resolve, reject) => {
       connection.connect((error) => (error ? reject(error) : resolve()));
     });
-    if (hasSeveralAddresses) {
-      const query: Query = (sql, parameters) => runQuery(connection, sql, parameters);
-      const opened = { query, sockets: this.sockets, end: () => endConnection(connection) };
-      await assertTakesWrites(opened, IS_READ_ONLY_SQL, addressTimeoutMs);
-    }
+    if (hasSeveralAddresses) await assertTakesWrites(connection);
     return connection;
+  }
+}
+
+/** Ends the connection, and throws, when the server takes no writes. */
+async function assertTakesWrites(connection: Connection): Promise<void> {
+  try {
+    const [row] = await runQuery(connection, `select ${IS_READ_ONLY_SQL} as is_read_only`, []);
+    if (isTrue(row?.['is_read_only'])) throw createReadOnlyServerError();
+  } catch (error) {
+    void endConnection(connection);
+    throw error;
   }
 }
 

@@ -2,9 +2,8 @@ import type { Duplex } from 'node:stream';
 import type { Client, ClientConfig } from 'pg';
 import { importClient } from '../../core/index.js';
 import type { Addresses } from '../sql/connections/addresses.js';
-import { assertTakesWrites } from '../sql/connections/assert-takes-writes.js';
-import { DatabaseError } from '../sql/connections/database-error.js';
-import { type Query, readRows } from '../sql/connections/query.js';
+import { DatabaseError, createReadOnlyServerError } from '../sql/connections/database-error.js';
+import { isTrue, type Query, readRows } from '../sql/connections/query.js';
 import { type Sockets, CONNECTION_STREAM_SETTING, getStreamFactory } from '../sql/connections/sockets.js';
 import type { StatementRunner, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
 import { StatementTransaction } from '../sql/connections/statement-transaction.js';
@@ -16,8 +15,6 @@ function loadPg(): Promise<PgClientConstructor> {
   const load = async (): Promise<PgClientConstructor> => (await import('pg')).default.Client;
   return importClient(load, { neededBy: 'postgres()', name: 'pg', install: 'pg', option: 'connection' });
 }
-
-const IS_TRANSACTION_READ_ONLY_SQL = "current_setting('transaction_read_only') = 'on'";
 
 const BEGIN_STATEMENTS = ['begin isolation level read committed'];
 
@@ -72,7 +69,6 @@ export class PgConnection implements TransactionConnection {
   async #open(PgClient: PgClientConstructor, url: string, timeoutMs: number): Promise<Client> {
     this.#address = url;
     const streamFactory = getStreamFactory(this.options);
-    const addressTimeoutMs = this.addresses.getAddressTimeoutMs(timeoutMs);
     const hasSeveralAddresses = this.addresses.count > 1;
     // The driver calls `stream` with its options.
     const stream = (...[config]: unknown[]): Duplex =>
@@ -82,7 +78,7 @@ export class PgConnection implements TransactionConnection {
     const config: ClientConfig = {
       fallback_application_name: 'nestjs-distributed-lock',
       ...(url !== '' && { connectionString: prepareUrl(url, this.options) }),
-      ...(hasSeveralAddresses && { connectionTimeoutMillis: addressTimeoutMs }),
+      ...(hasSeveralAddresses && { connectionTimeoutMillis: this.addresses.getAddressTimeoutMs(timeoutMs) }),
       ...this.options,
       stream,
     };
@@ -93,12 +89,19 @@ export class PgConnection implements TransactionConnection {
     // An 'error' event without a listener ends the process. `Sockets` reports a lost connection.
     client.on('error', () => undefined);
     await client.connect();
-    if (hasSeveralAddresses) {
-      const query: Query = (sql, parameters) => runQuery(client, sql, parameters);
-      const opened = { query, sockets: this.sockets, end: () => client.end() };
-      await assertTakesWrites(opened, IS_TRANSACTION_READ_ONLY_SQL, addressTimeoutMs);
-    }
+    if (hasSeveralAddresses) await assertTakesWrites(client);
     return client;
+  }
+}
+
+/** Ends the connection, and throws, when the server takes no writes. */
+async function assertTakesWrites(client: Client): Promise<void> {
+  try {
+    const [row] = await runQuery(client, `select current_setting('transaction_read_only') = 'on' as is_read_only`, []);
+    if (isTrue(row?.['is_read_only'])) throw createReadOnlyServerError();
+  } catch (error) {
+    client.end().catch(() => undefined);
+    throw error;
   }
 }
 

@@ -17,7 +17,8 @@ export class Addresses {
   }
 
   /**
-   * Opens a connection to the first address that works, beginning with the address that worked last.
+   * Opens a connection to the first address that works, beginning with the one that worked last. If none works, the next
+   * opening begins with another address, because the first one may have used up the time.
    * @throws the error that `open` threw for the last address
    */
   async openFirstWorking<T>(open: (address: string) => Promise<T>): Promise<T> {
@@ -34,6 +35,7 @@ export class Addresses {
         lastError = error;
       }
     }
+    if (this.#firstIndex === startIndex) this.#firstIndex = (startIndex + 1) % this.addresses.length;
     throw lastError;
   }
 

@@ -70,10 +70,6 @@ export class Sockets {
     );
   }
 
-  destroyNewest(): void {
-    this.#newestSocket?.destroy();
-  }
-
   /** Destroys all sockets, and each that the driver creates later. */
   destroy(): void {
     this.#isDestroyed = true;
