@@ -58,7 +58,7 @@ export class InspectedService {
     const keys = new Set(heldKeys.slice(0, MAX_KEYS));
     let hasMoreKeys = heldKeys.length > MAX_KEYS;
     if (search !== '') keys.add(search);
-    if (!this.locks.backend.store.keys) return { keys, hasMoreKeys };
+    if (!this.locks.backend.store.keys || hasMoreKeys) return { keys, hasMoreKeys };
     let scannedCount = 0;
     try {
       for await (const key of this.locks.keys()) {

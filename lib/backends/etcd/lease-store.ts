@@ -45,7 +45,7 @@ export class EtcdLeaseStore implements LeaseStore {
   readonly #databaseSizeMonitor: DatabaseSizeMonitor;
   readonly #stopPolling: () => void;
   readonly #entries = new SessionEntries<EtcdSession, QueueEntry>();
-  /** Session of each adoption that got no answer, by new owner. The server may carry it out all the same. */
+  /** Session of each failed adoption, by new owner. The server may have carried out the request, or may still do so. */
   readonly #unconfirmedAdoptions = new Map<string, EtcdSession>();
   #session: EtcdSession | undefined;
   #sessionOpening: Promise<EtcdSession> | undefined;
@@ -183,7 +183,7 @@ export class EtcdLeaseStore implements LeaseStore {
       if (!attempt.acquired && !isWaiting) await this.release(key, owner);
       return attempt;
     } catch (error) {
-      // The core does not call `release` after a `NotSentError`. The entry of this process is removed here.
+      // The server has nothing to release, so the core may not call `release`. This removes the entry of this process.
       if (error instanceof NotSentError && !entry.mayExist) await this.release(key, owner);
       throw error;
     }

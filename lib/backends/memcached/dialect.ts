@@ -23,7 +23,7 @@ export interface AddResult {
   readonly item: StoredItem | null;
 }
 
-/** Operations of the store, for which each of memcached's two protocols has commands of its own. */
+/** Operations of the store, for which the protocols `meta` and `classic` have commands of their own. */
 export interface MemcachedDialect {
   /**
    * Adds the item of a lease unless the key has one, and increments the token counter in both cases. A missing counter

@@ -61,8 +61,8 @@ export class RedlockLeaseStore implements LeaseStore {
   }
 
   /**
-   * @throws LockBackendError when so many nodes have failed that no quorum is possible
-   * @throws AggregateError when the nodes do not grant the same token: the core repeats the attempt
+   * @throws LockBackendError when so many nodes have failed that no quorum is possible: the core does not retry
+   * @throws AggregateError when the nodes do not grant the same token: the core retries
    */
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     await (this.#connectPromise ??= this.#connect());
@@ -206,11 +206,11 @@ export class RedlockLeaseStore implements LeaseStore {
       await call.askAll((node) => node.requestVote(candidacy, proposal), isVoteDecided);
       const tally = new VoteTally(call, proposal, systemClock.now() - startedAt, this.settings);
       const nowUs = tally.medianClockUs(this.#tokenClock.nowUs());
-      const nextRound = tally.isWon || round === MAX_ROUNDS ? undefined : tally.nextProposal(nowUs);
-      if (!nextRound) return tally;
+      const nextProposal = tally.isWon || round === MAX_ROUNDS ? undefined : tally.nextProposal(nowUs);
+      if (!nextProposal) return tally;
       this.#tokenClock.adjustTo(nowUs);
-      if (nextRound.delayMs > 0) await pause(systemClock, nextRound.delayMs);
-      ({ token } = nextRound);
+      if (nextProposal.delayMs > 0) await pause(systemClock, nextProposal.delayMs);
+      ({ token } = nextProposal);
     }
   }
 

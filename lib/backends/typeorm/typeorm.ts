@@ -14,7 +14,7 @@ export type TypeOrmOptions = TypeOrmSource & StrategyOptions;
 /**
  * Locks in the application's own database. `lease`: a row with an expiry, which is renewed while the lock is held.
  * `row`: `SELECT … FOR UPDATE` in a transaction that the holder writes through. `session`: advisory locks of a
- * connection. SQLite has the strategy `lease` only.
+ * connection. PostgreSQL, MySQL and MariaDB have all strategies; SQLite has `lease` only.
  * @throws LockConfigurationError
  */
 export function typeorm(options: TypeOrmOptions): BackendFactory {

@@ -15,8 +15,8 @@ export function computeSessionTimes(negotiatedTtlMs: number) {
     /** Milliseconds for which a holder trusts its lock, from the send time of the last answered heartbeat. */
     trustMs: (negotiatedTtlMs * 2) / 3,
     /**
-     * Milliseconds between two heartbeats. They are few, because with slow answers a heartbeat only proves one that was
-     * sent several heartbeats earlier.
+     * Milliseconds between two heartbeats. The time is short, because with slow answers a heartbeat only proves one
+     * that was sent several heartbeats earlier.
      */
     heartbeatIntervalMs: negotiatedTtlMs / 9,
     /** Maximum milliseconds until a follower tells the leader of a heartbeat. */

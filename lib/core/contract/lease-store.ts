@@ -91,8 +91,9 @@ export interface LeaseStore {
   /** Releases the key and resolves to whether `owner` had it. A store with a queue removes `owner` from it, too. */
   release(key: string, owner: string): Promise<boolean>;
   /**
-   * Resolves to whether `owner` has `key` now, by one consistent reading that changes nothing. The check of a sequencer
-   * calls this method. A sequencer comes from an untrusted sender, so that both arguments may be any text.
+   * Resolves to whether `owner` has `key` now, by one consistent reading that changes nothing. Checks of sequencers, and
+   * of losses that the store reported, call this method. A sequencer comes from an untrusted sender, so that both
+   * arguments may be any text.
    */
   isHeldBy?(key: string, owner: string): Promise<boolean>;
   /**

@@ -177,7 +177,7 @@ export class Hold implements WatchdogListener {
 
   /**
    * Ends one caller's use. Returns true if no caller is left and the lease is not lost. The lease must then be handed
-   * off, transferred or released.
+   * off, transferred, kept closed or released.
    */
   leave(): boolean {
     this.#entryCount -= 1;

@@ -21,7 +21,7 @@ interface ServiceEndDependencies {
   readonly turns: HoldTurns;
   readonly holds: Holds;
   readonly leaderships: LeadershipGroup;
-  readonly stopFollowingHealth: (() => void) | undefined;
+  readonly stopFollowingHealth: () => void;
 }
 
 export class ServiceEnd {
@@ -102,7 +102,7 @@ export class ServiceEnd {
     const { backend, clock, observers, pendingWork } = this.dependencies.service;
     const leftMs = this.dependencies.holds.abandonAll();
     if (leftMs === 0) return this.#endHoldsAndClose(withinMs);
-    this.dependencies.stopFollowingHealth?.();
+    this.dependencies.stopFollowingHealth();
     this.dependencies.holds.endLeaseWatch();
     // The backend is closed after the work, because the end of a session would free the keys that the work needs. The
     // last release may still be pending when all turns have ended.
@@ -125,7 +125,7 @@ export class ServiceEnd {
     await leadershipsEndPromise;
     // A leader whose work goes on after its grace time keeps its key.
     if (this.dependencies.leaderships.haveLock()) return this.#abandonHoldsAndClose(withinMs);
-    this.dependencies.stopFollowingHealth?.();
+    this.dependencies.stopFollowingHealth();
     this.dependencies.holds.endLeaseWatch();
     try {
       await isFulfilledWithin(clock, withinMs, backend.close());

@@ -150,7 +150,7 @@ export class Watchdog {
     this.#scheduleRetry();
   }
 
-  /** Ends the unanswered renewal, and returns the time at which the renewal was sent. */
+  /** Records that the pending renewal has ended, and returns the time at which it was sent. */
   #finishRenewal(): number {
     const sentAt = this.#renewalSentAt ?? this.#trustedFrom;
     this.#renewalSentAt = undefined;

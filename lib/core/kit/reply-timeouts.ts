@@ -38,8 +38,8 @@ export class ReplyTimeouts {
   };
 
   /**
-   * Returns whether the check was late: a blocked process has not read the replies that may have arrived. Excuses only
-   * one late check in a row, so that a missing reply is noticed in the end.
+   * Returns whether to excuse a late check: a blocked process has not read the replies that may have arrived. Only one
+   * late check in a row is excused, so that a missing reply is noticed in the end.
    */
   #tryExcuseLateCheck(now: number): boolean {
     this.#hasExcusedLateCheck = !this.#hasExcusedLateCheck && now - this.#timerDueAt > this.timeoutMs / 4;

@@ -73,11 +73,11 @@ export class ClaimLeases<Version> {
         if (lease && lease.owner !== owner) return { line, result: createLeaseRefusal(lease) };
         const isInLine = line.some((entry) => entry.owner === owner);
         const room = getRoom(line, this.limits);
-        const mayBeInLine = mayWait && (isInLine || room.canAddWaiter);
+        const mayWaitInLine = mayWait && (isInLine || room.canAddWaiter);
         const claimResult = applyClaim(
           line,
           { owner, until: now + uncertaintyMs + ttlMs, description },
-          mayBeInLine ? now + uncertaintyMs + WAITER_TTL_MS : undefined,
+          mayWaitInLine ? now + uncertaintyMs + WAITER_TTL_MS : undefined,
           nextToken,
         );
         if (claimResult.granted && (isInLine || room.canAddHolder)) {

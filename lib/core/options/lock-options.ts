@@ -30,7 +30,7 @@ export interface TryAcquireOptions {
    * crash or a shutdown ends the time. Refused where leases end with a connection. @default 0
    */
   minHoldMs?: number;
-  /** Whether the lock is renewed every `ttlMs / 3`. `false`: the lock ends after `ttlMs`. @default true */
+  /** Whether the lock is renewed every `ttlMs / 3`. If not, it ends after `ttlMs` in any case. @default true */
   watchdog?: boolean;
   /** Milliseconds after which the lock is lost, so that a hung task cannot keep a key for ever. @default Infinity */
   maxHoldMs?: number;

@@ -144,7 +144,7 @@ export class LockedMethod {
   ): Promise<unknown> {
     const request = getCurrentRequest();
     const outlivesRequest = this.#outlivesClient || request?.hasEnded === true;
-    const hasAbandonedRequest = request?.isAbandoned === true && !this.#outlivesClient && !currentLock();
+    const mayStayUnread = request?.isAbandoned === true && !this.#outlivesClient && !currentLock();
     return new Promise((resolve, reject) => {
       const whenReleased = (): Promise<unknown> => lockedRun;
       const callAndFollow: LockedWork<unknown> = async (locks) => {
@@ -156,7 +156,7 @@ export class LockedMethod {
           writesResponse,
           request,
           outlivesRequest,
-          hasAbandonedRequest,
+          mayStayUnread,
           getTtlMs: () => lockRequest.service.resolve(this.#acquireOptions).ttlMs,
         });
         if (!result) return returnedValue;

@@ -16,14 +16,17 @@ interface LockedCall {
   readonly label: string;
   readonly locks: readonly LockHandle[];
   readonly whenReleased: () => Promise<unknown>;
-  /** Whether the method has `@Res()` without `passthrough`, and so writes the response itself. */
+  /** Whether an HTTP handler with `@Res()` without `passthrough` was called, which writes the response itself. */
   readonly writesResponse: boolean;
   /** Request that the call belongs to. */
   readonly request: RequestScope | undefined;
   readonly outlivesRequest: boolean;
-  /** Whether nothing waited for the request any more when the call began, so that its result may stay unread. */
-  readonly hasAbandonedRequest: boolean;
-  /** Returns the TTL of the locks. */
+  /**
+   * Whether nothing waited for the request any more when the call began, so that its result may stay unread. Never true
+   * with `outliveClient`, or under another lock.
+   */
+  readonly mayStayUnread: boolean;
+  /** Returns the option `ttlMs` of the call. */
   readonly getTtlMs: () => number;
 }
 
@@ -42,7 +45,7 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
   };
   // The release must not depend on `onEnd` alone: a step of the work may wait for a client that has gone.
   const onClosing = (): void => callAfterTtl(onEnd);
-  const { label, locks, whenReleased, writesResponse, request, outlivesRequest, hasAbandonedRequest } = call;
+  const { label, locks, whenReleased, writesResponse, request, outlivesRequest, mayStayUnread } = call;
   const hasResponseOnly = result === undefined && writesResponse;
   const followedResult = hasResponseOnly
     ? { value: undefined, cancel: onEnd, isUnread: () => false }
@@ -53,7 +56,7 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
     followedResult.cancel(reason);
   };
   const cancelWithRequest = (): void => cancel(new Error('The request of this result is over'));
-  if (hasAbandonedRequest) callAfterTtl(() => followedResult.isUnread() && cancelWithRequest());
+  if (mayStayUnread) callAfterTtl(() => followedResult.isUnread() && cancelWithRequest());
   // The listener is added at once, and removed when `ended` resolves.
   if (hasResponseOnly) void ended.then(request?.onResponseEnd(cancelWithRequest));
   else if (!outlivesRequest) void ended.then(request?.onResponseEndOrAbandonment(cancelWithRequest));

@@ -103,7 +103,7 @@ export const OF_THE_LEASES: readonly Mutant[] = [
   {
     mistake: 'puts those in line who do not wait',
     file: 'line/claim-leases.ts',
-    from: 'mayBeInLine ? now + uncertaintyMs + WAITER_TTL_MS : undefined',
+    from: 'mayWaitInLine ? now + uncertaintyMs + WAITER_TTL_MS : undefined',
     to: 'now + WAITER_TTL_MS',
   },
   {

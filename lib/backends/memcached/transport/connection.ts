@@ -25,7 +25,7 @@ export class MemcachedConnection {
    * Functions, one for each unsent request, that return the text to send and register the request for its replies. They
    * return an empty text after a failure.
    */
-  #unsentRequestWriters: (() => string)[] = [];
+  #unsentRequestTexts: (() => string)[] = [];
   #lostError: MemcachedError | undefined;
   /** Time at which the server last sent something, or accepted the connection. */
   lastReceivedAt = systemClock.now();
@@ -75,8 +75,8 @@ export class MemcachedConnection {
   /** Sends the commands, in one write with all others of this event loop iteration. @throws MemcachedError */
   exchange<Results extends readonly unknown[]>(...commands: Commands<Results>): Promise<Results> {
     return new Promise((resolve, reject) => {
-      if (this.#unsentRequestWriters.length === 0) queueMicrotask(() => this.#flush());
-      this.#unsentRequestWriters.push(() => {
+      if (this.#unsentRequestTexts.length === 0) queueMicrotask(() => this.#flush());
+      this.#unsentRequestTexts.push(() => {
         if (this.#lostError) {
           reject(new MemcachedError('not-sent', this.#lostError.message));
           return '';
@@ -94,9 +94,9 @@ export class MemcachedConnection {
   }
 
   #flush(): void {
-    const requestWriters = this.#unsentRequestWriters;
-    this.#unsentRequestWriters = [];
-    const text = requestWriters.map((registerAndGetText) => registerAndGetText()).join('');
+    const requestTexts = this.#unsentRequestTexts;
+    this.#unsentRequestTexts = [];
+    const text = requestTexts.map((registerAndGetText) => registerAndGetText()).join('');
     if (text === '') return;
     this.socket.write(text);
     this.#replyTimeouts.start();

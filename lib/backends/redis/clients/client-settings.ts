@@ -67,8 +67,8 @@ export function createConnectionName(): string {
 }
 
 /**
- * Returns the list with the entry at `startIndex` as the first one. `startIndex` may exceed the list. Each attempt thus
- * asks another Sentinel first, because one Sentinel may be dead or have outdated data.
+ * Returns the list with the entry at `startIndex` as the first one. `startIndex` may exceed the list. Each attempt of
+ * node-redis, and each new client, thus asks another Sentinel first: one may be dead or have outdated data.
  */
 export function rotate<T>(list: readonly T[], startIndex: number): readonly T[] {
   const firstIndex = startIndex % list.length;

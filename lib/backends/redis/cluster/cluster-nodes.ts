@@ -20,8 +20,8 @@ export class ClusterNodes {
   readonly health = new ClusterHealth();
   readonly #connections = new Map<string, RedisConnection>();
   /**
-   * Connections with unfinished requests to nodes that are no masters in the slots loaded last. A node may have been
-   * master before, or the node that gave the slots may not know of a new master yet.
+   * Retired connections with unfinished requests. Their nodes are former masters, seeds that are no masters, or masters
+   * that the asked node does not know yet.
    */
   readonly #retiredConnections = new Set<RedisConnection>();
   /** Called when slots have moved to other nodes. The subscriptions set this callback. */

@@ -14,7 +14,7 @@ export interface PendingRequestListener {
   onErrorReply(error: Error): void;
   /**
    * Returns whether to send a request again, alone in its command. Called when one call of a shared command got the
-   * error of a former master. Returns `false` while another request is repeated for this reason.
+   * error of a former master. After that it returns `false` until a request that is alone in its command has settled.
    */
   tryReserveResend(): boolean;
   /** Sends a request again. Called only when the server has carried out no command of the request except ASKING. */

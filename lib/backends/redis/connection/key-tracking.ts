@@ -26,9 +26,9 @@ export class KeyTracking implements ServiceTracking {
   #listenerClient: RedisClient | undefined;
   /** The `CLIENT ID` of the listener, once it has subscribed. */
   #listenerId: string | undefined;
-  /** Client that sends commands. The server was last told to track the keys of its connection. */
+  /** Client that sends commands, whose server was told where to report changes, or is about to be told. */
   #commandClient: RedisClient | undefined;
-  /** Listener to which the server was told to send the reports for `#commandClient`. */
+  /** Listener that was announced for `#commandClient`, or is about to be. */
   #announcedListenerId: string | undefined;
   #isTracking = false;
   #isTrackingRefused = false;

@@ -139,7 +139,7 @@ export class Subscription implements Subscriptions {
   }
 
   async #checkSubscription(): Promise<void> {
-    // While a caller waits, or until the client after a replacement has answered, no scheduled check is left out.
+    // No scheduled check is left out while a caller waits, or until a replaced client's subscription works again.
     const isUrgent = this.wakeUps.isAnyWaiting || this.#replacementReason !== undefined;
     if (!isUrgent && !this.connection.tracking.isPossible) return;
     const now = systemClock.now();

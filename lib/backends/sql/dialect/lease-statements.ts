@@ -40,7 +40,7 @@ export interface LeaseColumns {
   readonly token: string;
   readonly expiresAt: string;
   readonly metadata: string;
-  /** Column with the time of the last write, if the table has one. */
+  /** Column with the time of the last write; in the library's own table, with the time of the acquisition. */
   readonly updatedAt: string | undefined;
   /**
    * Set for a table that older programs use, too. A release deletes the row, because older programs take any row for a

@@ -116,7 +116,7 @@ function waitForRowSql(table: string): string {
  * the key. The session that has both locks is the holder.
  */
 function getHolderLockIds({ key, owner }: OwnedKey): LockNames {
-  const toId = (namespace: string): string => String(getAdvisoryLockId(`row\0${namespace}`, key));
+  const toId = (ownerOrEmpty: string): string => String(getAdvisoryLockId(`row\0${ownerOrEmpty}`, key));
   return { lock: toId(''), ownerLock: toId(owner) };
 }
 

@@ -8,7 +8,7 @@ import { getAdvisoryLockId } from '../tables/session-lock-name.js';
 
 const SELECT_SESSION_SQL = selectSessionWithBothLocksSql('$1::bigint', '$2::bigint');
 
-/** Advisory locks, which belong to one database. The setting `idle_session_timeout` came with PostgreSQL 14. */
+/** Advisory locks, which belong to one database. They need `idle_session_timeout`, which came with PostgreSQL 14. */
 export const postgresSessionLocks: SessionLocks = {
   keyRow: postgresKeyRow,
   serverSessions: postgresServerSessions,

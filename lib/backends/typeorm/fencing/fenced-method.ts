@@ -16,9 +16,9 @@ export interface FencedMethodOptions extends FencedOptions {
 }
 
 /**
- * Runs a `@Locked` method in a transaction, by `fenced()` with the lock of the call. The transaction cannot commit once
- * another holder has the lock. The transaction begins after the lock is acquired and commits before the lock is
- * released, whichever of the two decorators is written first. The method writes through `fencedManager()`.
+ * Runs a `@Locked` method in a transaction, by `fenced()` with the lock of the call. A former holder cannot commit the
+ * transaction once a newer holder has raised the fence. The transaction begins after the lock is acquired and commits
+ * before the lock is released, whichever decorator is written first. The method writes through `fencedManager()`.
  *
  * `resource` is a template like that of `@Locked`, with the same names and escaping. The lock must have one key: the
  * tokens of several cannot be compared. The fence's row stays locked until the method ends, so keep slow work out
