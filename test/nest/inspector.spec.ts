@@ -114,6 +114,17 @@ describe.each([
     expect(keysOf(await read()).map(({ key }) => key)).toEqual(['restock', 'sale_41']);
   });
 
+  it('says that keys are missing, also for a search and where the server lists none', async () => {
+    const { locks, read } = await open(adapter());
+    Object.assign(locks.backend.store, { keys: undefined });
+    const held = await Promise.all(Array.from({ length: 1_001 }, (_none, i) => locks.acquire(`sale_${i}`)));
+    for (const search of ['', 'sale']) {
+      const [backend] = (await read(search)).backends;
+      expect([backend?.more, backend?.keys.length]).toEqual([true, 1_000]);
+    }
+    await Promise.all(held.map((lock) => lock.release()));
+  });
+
   it('asks the guard about every route', async () => {
     const { url, locks, read } = await open(adapter(), GUARDED);
     await using lock = await locks.acquire('k');
