@@ -56,7 +56,7 @@ export class InspectedService {
   async #findKeys(search: string, holds: ReadonlyMap<string, unknown>) {
     const heldKeys = [...holds.keys()].filter((key) => key.includes(search));
     const keys = new Set(heldKeys.slice(0, MAX_KEYS));
-    let hasMoreKeys = heldKeys.length > MAX_KEYS;
+    const hasMoreKeys = heldKeys.length > MAX_KEYS;
     if (search !== '') keys.add(search);
     if (!this.locks.backend.store.keys || hasMoreKeys) return { keys, hasMoreKeys };
     let scannedCount = 0;
@@ -64,15 +64,12 @@ export class InspectedService {
       for await (const key of this.locks.keys()) {
         scannedCount += 1;
         const isNewKey = key.includes(search) && !keys.has(key);
-        if (scannedCount > MAX_SCANNED_KEYS || (isNewKey && keys.size >= MAX_KEYS)) {
-          hasMoreKeys = true;
-          break;
-        }
+        if (scannedCount > MAX_SCANNED_KEYS || (isNewKey && keys.size >= MAX_KEYS)) return { keys, hasMoreKeys: true };
         if (isNewKey) keys.add(key);
       }
-      return { keys, hasMoreKeys };
+      return { keys, hasMoreKeys: false };
     } catch (error) {
-      return { keys, hasMoreKeys, error: errorText(error) };
+      return { keys, hasMoreKeys: false, error: errorText(error) };
     }
   }
 
