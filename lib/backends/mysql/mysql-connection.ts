@@ -1,8 +1,9 @@
 import type { Connection, ConnectionOptions } from 'mysql2';
 import { importClient } from '../../core/index.js';
 import type { Addresses } from '../sql/connections/addresses.js';
-import { DatabaseError, createReadOnlyServerError } from '../sql/connections/database-error.js';
-import { isTrue, type Query, readRows } from '../sql/connections/query.js';
+import { assertTakesWrites } from '../sql/connections/assert-takes-writes.js';
+import { DatabaseError } from '../sql/connections/database-error.js';
+import { type Query, readRows } from '../sql/connections/query.js';
 import { type Sockets, CONNECTION_STREAM_SETTING } from '../sql/connections/sockets.js';
 import type { StatementRunner, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
 import { StatementTransaction } from '../sql/connections/statement-transaction.js';
@@ -22,6 +23,7 @@ function loadMysql2(): Promise<CreateConnection> {
   return importClient(load, { neededBy: 'mysql()', name: 'mysql2', install: 'mysql2', option: 'connection' });
 }
 
+const SELECT_IS_READ_ONLY_SQL = `select ${IS_READ_ONLY_SQL} as is_read_only`;
 const BEGIN_STATEMENTS = ['set transaction isolation level read committed', 'start transaction'];
 
 export class MysqlConnection implements TransactionConnection {
@@ -89,19 +91,9 @@ export class MysqlConnection implements TransactionConnection {
     await new Promise<void>((resolve, reject) => {
       connection.connect((error) => (error ? reject(error) : resolve()));
     });
-    if (hasSeveralAddresses) await assertTakesWrites(connection);
+    if (hasSeveralAddresses)
+      await assertTakesWrites(runQuery(connection, SELECT_IS_READ_ONLY_SQL, []), () => endConnection(connection));
     return connection;
-  }
-}
-
-/** Ends the connection, and throws, when the server takes no writes. */
-async function assertTakesWrites(connection: Connection): Promise<void> {
-  try {
-    const [row] = await runQuery(connection, `select ${IS_READ_ONLY_SQL} as is_read_only`, []);
-    if (isTrue(row?.['is_read_only'])) throw createReadOnlyServerError();
-  } catch (error) {
-    void endConnection(connection);
-    throw error;
   }
 }
 

@@ -2,8 +2,9 @@ import type { Duplex } from 'node:stream';
 import type { Client, ClientConfig } from 'pg';
 import { importClient } from '../../core/index.js';
 import type { Addresses } from '../sql/connections/addresses.js';
-import { DatabaseError, createReadOnlyServerError } from '../sql/connections/database-error.js';
-import { isTrue, type Query, readRows } from '../sql/connections/query.js';
+import { assertTakesWrites } from '../sql/connections/assert-takes-writes.js';
+import { DatabaseError } from '../sql/connections/database-error.js';
+import { type Query, readRows } from '../sql/connections/query.js';
 import { type Sockets, CONNECTION_STREAM_SETTING, getStreamFactory } from '../sql/connections/sockets.js';
 import type { StatementRunner, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
 import { StatementTransaction } from '../sql/connections/statement-transaction.js';
@@ -16,6 +17,7 @@ function loadPg(): Promise<PgClientConstructor> {
   return importClient(load, { neededBy: 'postgres()', name: 'pg', install: 'pg', option: 'connection' });
 }
 
+const SELECT_IS_READ_ONLY_SQL = `select current_setting('transaction_read_only') = 'on' as is_read_only`;
 const BEGIN_STATEMENTS = ['begin isolation level read committed'];
 
 export class PgConnection implements TransactionConnection {
@@ -89,19 +91,8 @@ export class PgConnection implements TransactionConnection {
     // An 'error' event without a listener ends the process. `Sockets` reports a lost connection.
     client.on('error', () => undefined);
     await client.connect();
-    if (hasSeveralAddresses) await assertTakesWrites(client);
+    if (hasSeveralAddresses) await assertTakesWrites(runQuery(client, SELECT_IS_READ_ONLY_SQL, []), () => client.end());
     return client;
-  }
-}
-
-/** Ends the connection, and throws, when the server takes no writes. */
-async function assertTakesWrites(client: Client): Promise<void> {
-  try {
-    const [row] = await runQuery(client, `select current_setting('transaction_read_only') = 'on' as is_read_only`, []);
-    if (isTrue(row?.['is_read_only'])) throw createReadOnlyServerError();
-  } catch (error) {
-    client.end().catch(() => undefined);
-    throw error;
   }
 }
 

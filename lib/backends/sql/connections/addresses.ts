@@ -35,11 +35,11 @@ export class Addresses {
         lastError = error;
       }
     }
-    if (this.#firstIndex === startIndex) this.#firstIndex = (startIndex + 1) % this.addresses.length;
+    this.tryLast(this.addresses[startIndex] ?? '');
     throw lastError;
   }
 
-  /** Makes new connections try this address last, because its server has refused writes. */
+  /** Makes new connections try this address last if it is the first one now, such as after refused writes. */
   tryLast(address: string): void {
     if (this.addresses[this.#firstIndex] === address) this.#firstIndex = (this.#firstIndex + 1) % this.addresses.length;
   }
