@@ -56,58 +56,73 @@ function skipEndedOverrides(result: object): Method | undefined {
   return isMethod(getIterator) ? getIterator : undefined;
 }
 
-/** Work behind one result. It ends with the first iterator that ends. */
+/** Work behind one result. It ends when each iterator that has begun has ended. Iterators that begin later are refused. */
 class Iteration {
   hasBegun = false;
   hasEnded = false;
   readonly #asyncContext = new AsyncResource('LockedResult');
   /** Own `return` of each iterator, called without arguments. */
-  readonly #closeCallbacks = new Set<() => IterationResult | Promise<IterationResult>>();
+  readonly #closeCallbacks = new Set<() => Promise<IterationResult>>();
+  /** Iterators that have begun and not ended. */
+  readonly #openIterators = new Set<object>();
+  readonly #endedIterators = new WeakSet<object>();
   #cancellation: Error | undefined;
   #runningSteps = 0;
 
   constructor(private readonly callbacks: FollowCallbacks) {}
 
   follow(iterator: object): void {
-    // After the end, new iterators are not followed. After a cancellation they are, so that `next` throws the reason.
-    if (this.hasEnded && !this.#cancellation) return;
     for (const name of ['next', 'return', 'throw']) {
       const method: unknown = Reflect.get(iterator, name);
       if (!isMethod(method)) continue;
-      const call = (...args: unknown[]): IterationResult | Promise<IterationResult> =>
-        this.#asyncContext.runInAsyncScope(() => Reflect.apply(method, iterator, args));
-      overrideProperty(iterator, name, (...args: unknown[]) => this.#runStep(name, () => call(...args)));
-      if (name === 'return') this.#closeCallbacks.add(call);
+      const runStep = (...args: unknown[]): Promise<IterationResult> =>
+        this.#runStep(iterator, name, () =>
+          this.#asyncContext.runInAsyncScope(() => Reflect.apply(method, iterator, args)),
+        );
+      overrideProperty(iterator, name, runStep);
+      if (name === 'return') this.#closeCallbacks.add(() => runStep());
     }
   }
 
   /** Closes the iterators. A generator closes after its running step, whose consumer still gets the step's result. */
   cancel(reason: Error): void {
     this.#cancellation = reason;
-    for (const close of this.#closeCallbacks) void this.#runStep('return', close).catch(() => undefined);
+    for (const close of this.#closeCallbacks) void close().catch(() => undefined);
     if (this.#runningSteps === 0) this.#end();
   }
 
-  async #runStep(name: string, call: () => IterationResult | Promise<IterationResult>): Promise<IterationResult> {
+  async #runStep(
+    iterator: object,
+    name: string,
+    call: () => IterationResult | Promise<IterationResult>,
+  ): Promise<IterationResult> {
     this.hasBegun = true;
     if (name === 'next' && this.#cancellation) throw this.#cancellation;
+    if (this.#endedIterators.has(iterator)) return call();
+    if (name === 'next' && this.hasEnded)
+      throw new Error('The lock of this iterable is released: call the method again');
+    this.#openIterators.add(iterator);
     this.#runningSteps += 1;
     let iterationResult: IterationResult;
     try {
       iterationResult = await call();
     } catch (error) {
-      this.#onStepEnd(true);
+      this.#onStepEnd(iterator, true);
       throw error;
     }
     const isLast = iterationResult === null || iterationResult.done === true || name === 'return';
-    this.#onStepEnd(isLast);
+    this.#onStepEnd(iterator, isLast);
     if (isLast && this.hasEnded) await this.callbacks.whenReleased();
     return iterationResult;
   }
 
-  #onStepEnd(isLast: boolean): void {
+  #onStepEnd(iterator: object, isLast: boolean): void {
     this.#runningSteps -= 1;
-    if (this.#cancellation ? this.#runningSteps === 0 : isLast) this.#end();
+    if (isLast) {
+      this.#openIterators.delete(iterator);
+      this.#endedIterators.add(iterator);
+    }
+    if (this.#cancellation ? this.#runningSteps === 0 : this.#openIterators.size === 0) this.#end();
   }
 
   #end(): void {
