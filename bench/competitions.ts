@@ -8,7 +8,7 @@ import { MemcachedServer } from '../test/servers/memcached-server.js';
 import { PostgresServer } from '../test/servers/postgres-server.js';
 import { RedisServer } from '../test/servers/redis-server.js';
 import { ZookeeperServer } from '../test/servers/zookeeper-server.js';
-import type { Connection } from '../test/support/harness-connection.js';
+import { type Connection, withoutTracking } from '../test/support/harness-connection.js';
 import { BARE_SCRIPTS } from './contestants/bare-scripts.js';
 import type { Contestant } from './contestants/contestant.js';
 import { libraryContestant } from './contestants/library.js';
@@ -61,6 +61,9 @@ const COMPETITIONS = {
       },
       libraryContestant('ours, queue, release not awaited', useRedisMode('queue'), { awaitRelease: false }),
       libraryContestant('ours, plain, release not awaited', useRedisMode('plain'), { awaitRelease: false }),
+      { ...libraryContestant('ours, queue, by node-redis', useNodeRedis('queue')), isUncontendedOnly: true },
+      { ...libraryContestant('ours, plain, by node-redis', useNodeRedis('plain')), isUncontendedOnly: true },
+      libraryContestant('ours, queue, without tracking', withoutTracking),
       ...BARE_SCRIPTS,
       ...REDIS_PEERS,
       MUTEX,
@@ -169,6 +172,10 @@ export const competitionOf = (backend: BackendName): Competition => COMPETITIONS
 
 function useRedisMode(mode: 'queue' | 'plain' | 'getset') {
   return (to: Connection): Connection => (to.backend === 'redis' ? { ...to, mode } : to);
+}
+
+function useNodeRedis(mode: 'queue' | 'plain') {
+  return (to: Connection): Connection => (to.backend === 'redis' ? { ...to, mode, clientPackage: 'redis' } : to);
 }
 
 function useDriver(to: Connection): Connection {
