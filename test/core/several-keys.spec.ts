@@ -81,7 +81,7 @@ describe('several keys', () => {
     await clock.advance(39);
     expect(slowly.held.toSorted()).toEqual(['a', 'b', 'c']);
     await clock.advance(1);
-    await expect(failure).resolves.toMatchObject({ code: 'LOCK_TIMEOUT', key: 'c' });
+    await expect(failure).resolves.toMatchObject({ code: 'LOCK_TIMEOUT', key: 'c', waitMs: 100 });
     expect(slowly.held).toEqual(['c']);
   });
 

@@ -28,8 +28,9 @@ export class Locker {
     return this.optionResolver.resolveForReuse(options);
   }
 
-  async acquire(key: string, options?: AcquireOptions): Promise<LockHandle> {
-    return this.#acquireOrThrow(key, this.#resolveAndLimitWait(options));
+  /** @param reportedWaitMs wait that a time-out reports, if the caller had begun to wait before this call */
+  async acquire(key: string, options?: AcquireOptions, reportedWaitMs?: number): Promise<LockHandle> {
+    return this.#acquireOrThrow(key, this.#resolveAndLimitWait(options), reportedWaitMs);
   }
 
   async tryAcquire(key: string, options?: TryAcquireOptions): Promise<LockHandle | null> {
@@ -71,12 +72,11 @@ export class Locker {
     return lock ? runUnderLock(lock, () => work(lock), this.optionResolver.resolveForCall(acquireOptions)) : undefined;
   }
 
-  async #acquireOrThrow(key: string, options: Readonly<ResolvedOptions>): Promise<LockHandle> {
+  async #acquireOrThrow(key: string, options: Readonly<ResolvedOptions>, waitMs = options.waitMs): Promise<LockHandle> {
     beginKeepAlive();
     try {
       const result = await this.#acquireHold(key, options);
       if (!(result instanceof KeyHeld)) return this.#createHandle(key, result);
-      const { waitMs } = options;
       const { holder, message } = result;
       const fullKey = this.keyPrefix + key;
       this.dependencies.service.observers.notify('timedOut', () => ({ key: fullKey, waitMs, holder }));

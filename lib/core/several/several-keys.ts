@@ -97,12 +97,12 @@ export class SeveralKeys {
   ): Promise<LockHandle> {
     // With a wait of 0 ms, only the store's own time-out would end an attempt that gets no answer.
     const waitOptions = { ...options, waitMs: options.waitMs > 0 ? Math.max(remainingMs, 1) : 0 };
-    if (takenLockSet.locks.length === 0) return this.locker.acquire(key, waitOptions);
+    if (takenLockSet.locks.length === 0) return this.locker.acquire(key, waitOptions, options.waitMs);
     const { signal: lossSignal } = takenLockSet;
     const joinedSignal = options.signal ? new JoinedSignal([options.signal, lossSignal]) : undefined;
     const signal = joinedSignal?.signal ?? lossSignal;
     try {
-      return await takenLockSet.run(() => this.locker.acquire(key, { ...waitOptions, signal }));
+      return await takenLockSet.run(() => this.locker.acquire(key, { ...waitOptions, signal }, options.waitMs));
     } finally {
       joinedSignal?.end();
       takenLockSet.stopListening();
