@@ -1,5 +1,8 @@
+import { request } from 'node:http';
+import type { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Controller, Get, Injectable, type MessageEvent, Param, Sse } from '@nestjs/common';
+import { Controller, Get, Injectable, type MessageEvent, Param, Req, Sse } from '@nestjs/common';
 import {
   CurrentLock,
   currentLock,
@@ -226,6 +229,8 @@ describe('@Locked on a method that returns an Observable', () => {
 });
 
 describe('@Locked on a stream of events', () => {
+  const [preparation, preparationBegan, clientGone] = [new Deferred(), new Deferred(), new Deferred()];
+
   @Controller()
   class Events {
     @Sse('plain/:id')
@@ -238,6 +243,15 @@ describe('@Locked on a stream of events', () => {
     @Sse('promised/:id')
     async promised(@Param('id') _id: string) {
       return new Observable<MessageEvent>((subscriber) => source.subscribe((data) => subscriber.next({ data })));
+    }
+
+    @Locked('events_:id')
+    @Sse('prepared/:id')
+    async prepared(@Param('id') _id: string, @Req() { socket }: { readonly socket: Socket }) {
+      socket.once('close', () => clientGone.resolve());
+      preparationBegan.resolve();
+      await preparation.promise;
+      return of<MessageEvent>({ data: 'tick' });
     }
 
     @Locked('events_:id')
@@ -260,6 +274,19 @@ describe('@Locked on a stream of events', () => {
     }
     await eventually(() => crossing.releases === 1);
     expect(source.observed).toBe(false);
+  });
+
+  it('holds the lock until the method has returned its stream, though the client has gone', async () => {
+    const url = await listening({ imports: [inMemory(crossing)], controllers: [Events] });
+    const client = request(`${url}/prepared/5`).on('error', () => undefined);
+    client.end();
+    await preparationBegan.promise;
+    client.destroy();
+    await clientGone.promise;
+    for (let iteration = 0; iteration < 5; iteration += 1) await setImmediate();
+    expect([crossing.keys, crossing.releases]).toEqual([['events_5'], 0]);
+    preparation.resolve();
+    await eventually(() => crossing.releases === 1);
   });
 
   it('answers a request with the last value', async () => {

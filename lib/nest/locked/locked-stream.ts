@@ -36,9 +36,12 @@ export function createLockedStream(
 ): Observable<unknown> {
   return new Observable((subscriber) => {
     const unsubscribeController = new AbortController();
-    const work = (locks: readonly LockHandle[]): Promise<void> => {
-      const source = toObservable(() => callMethod(locks));
-      return forwardWhileHeld(source, locks, (value) => subscriber.next(value), unsubscribeController.signal);
+    const work = async (locks: readonly LockHandle[]): Promise<void> => {
+      let result: unknown;
+      const source = toObservable(() => (result = callMethod(locks)));
+      await forwardWhileHeld(source, locks, (value) => subscriber.next(value), unsubscribeController.signal);
+      // A client that leaves does not end the method that has not returned its stream yet.
+      if (unsubscribeController.signal.aborted) await Promise.allSettled([result]);
     };
     runLocked(work, unsubscribeController.signal).then(
       (remainingStream) => remainingStream.subscribe(subscriber),

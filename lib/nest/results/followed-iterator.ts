@@ -1,36 +1,42 @@
 import { AsyncResource } from 'node:async_hooks';
+import { isLockError } from '../../core/index.js';
 import { isMethod, type Method } from '../../decorators/declaration.js';
 import { isObject } from '../../decorators/is-object.js';
 import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 
-/** Some iterators break the protocol and resolve to `null`. */
-type IterationResult = IteratorResult<unknown> | null;
-
-/** Override of `Symbol.asyncIterator` for one call of a locked method. */
-interface GetterOverride {
-  /** Method that the override replaces. */
-  readonly getIterator: Method;
+/** Method of a result or an iterator that was overridden for one call of a locked method. */
+interface Override {
+  /** Method that the override replaces, or `undefined` if there was none. */
+  readonly original: Method | undefined;
   readonly iteration: Iteration;
 }
 
-const getterOverrides = new WeakMap<object, GetterOverride>();
+const overrides = new WeakMap<Method, Override>();
 
 /** Overrides methods of `result` instead of wrapping it, because callers may need other members of `result`. */
 export function followIterator(result: object, callbacks: FollowCallbacks): FollowedResult {
   const iteration = new Iteration(callbacks);
-  const getIterator = skipEndedOverrides(result);
-  const createIterator = (): unknown => (getIterator ? Reflect.apply(getIterator, result, []) : undefined);
+  const getIterator = findOriginal(result, Symbol.asyncIterator);
+  const createIterator = (): unknown => {
+    const original = skipEndedOverrides(getIterator);
+    return original ? Reflect.apply(original, result, []) : undefined;
+  };
   // An object with `next` is an iterator, or a database cursor, which creates an iterator.
   const hasNext = 'next' in result;
-  if (hasNext && createIterator() === result) iteration.follow(result);
-  else if (getIterator) {
-    const override = (): unknown => {
+  if (hasNext && createIterator() === result) {
+    iteration.follow(result);
+    const beginAgain = (): unknown => {
+      iteration.throwIfReleased();
+      return createIterator();
+    };
+    override(result, Symbol.asyncIterator, { original: getIterator, iteration }, beginAgain);
+  } else if (getIterator) {
+    const createFollowed = (): unknown => {
       const iterator = createIterator();
       if (isObject(iterator)) iteration.follow(iterator);
       return iterator;
     };
-    getterOverrides.set(override, { getIterator, iteration });
-    overrideProperty(result, Symbol.asyncIterator, override);
+    override(result, Symbol.asyncIterator, { original: getIterator, iteration }, createFollowed);
     // Calls of a cursor's own `next` are not observed, so a cursor never counts as unread.
     iteration.hasBegun = hasNext;
   }
@@ -42,18 +48,29 @@ export function followIterator(result: object, callbacks: FollowCallbacks): Foll
 }
 
 /**
- * Returns the `Symbol.asyncIterator` method of `result` below the overrides of ended calls. A locked method may return
- * the same object in every call.
+ * Returns a method of `target` below the overrides of ended calls. A locked method may return the same object in every
+ * call.
  */
-function skipEndedOverrides(result: object): Method | undefined {
-  let getIterator: unknown = Reflect.get(result, Symbol.asyncIterator);
-  for (
-    let override = isMethod(getIterator) ? getterOverrides.get(getIterator) : undefined;
-    override?.iteration.hasEnded === true;
-    override = getterOverrides.get(override.getIterator)
-  )
-    getIterator = override.getIterator;
-  return isMethod(getIterator) ? getIterator : undefined;
+function findOriginal(target: object, name: string | symbol): Method | undefined {
+  const method: unknown = Reflect.get(target, name);
+  return isMethod(method) ? skipEndedOverrides(method) : undefined;
+}
+
+function skipEndedOverrides(method: Method | undefined): Method | undefined {
+  const replaced = method && overrides.get(method);
+  return replaced?.iteration.hasEnded === true ? skipEndedOverrides(replaced.original) : method;
+}
+
+function override(target: object, name: string | symbol, replaced: Override, value: Method): void {
+  overrides.set(value, replaced);
+  Object.defineProperty(target, name, { value, configurable: true, writable: true });
+}
+
+/** One iterator of an iteration. An iterator fails when one of its steps does. */
+interface FollowedIterator {
+  state: 'new' | 'open' | 'done' | 'failed';
+  /** Calls the iterator's own `return`, if it has one. */
+  close?: () => Promise<unknown>;
 }
 
 /** Work behind one result. It ends when each iterator that has begun has ended. Iterators that begin later are refused. */
@@ -61,77 +78,97 @@ class Iteration {
   hasBegun = false;
   hasEnded = false;
   readonly #asyncContext = new AsyncResource('LockedResult');
-  /** Own `return` of each iterator, called without arguments. */
-  readonly #closeCallbacks = new Set<() => Promise<IterationResult>>();
+  /** Iterators that have not ended. */
+  readonly #iterators = new Set<FollowedIterator>();
   /** Iterators that have begun and not ended. */
-  readonly #openIterators = new Set<object>();
-  readonly #endedIterators = new WeakSet<object>();
+  readonly #openIterators = new Set<FollowedIterator>();
   #cancellation: Error | undefined;
   #runningSteps = 0;
 
   constructor(private readonly callbacks: FollowCallbacks) {}
 
   follow(iterator: object): void {
+    const followed: FollowedIterator = { state: 'new' };
     for (const name of ['next', 'return', 'throw']) {
-      const method: unknown = Reflect.get(iterator, name);
-      if (!isMethod(method)) continue;
-      const runStep = (...args: unknown[]): Promise<IterationResult> =>
-        this.#runStep(iterator, name, () =>
-          this.#asyncContext.runInAsyncScope(() => Reflect.apply(method, iterator, args)),
-        );
-      overrideProperty(iterator, name, runStep);
-      if (name === 'return') this.#closeCallbacks.add(() => runStep());
+      const original = findOriginal(iterator, name);
+      // Without `return`, a loop that is left early would not end the iterator.
+      if (!original && name !== 'return') continue;
+      const call = (args: unknown[]): unknown =>
+        original
+          ? this.#asyncContext.runInAsyncScope(() => Reflect.apply(original, iterator, args))
+          : { done: true, value: args[0] };
+      const runStep = (...args: unknown[]): Promise<unknown> => this.#runStep(followed, name, () => call(args));
+      override(iterator, name, { original, iteration: this }, runStep);
+      if (name === 'return' && original) followed.close = () => runStep();
     }
+    if (!this.hasEnded) this.#iterators.add(followed);
   }
 
   /** Closes the iterators. A generator closes after its running step, whose consumer still gets the step's result. */
   cancel(reason: Error): void {
     this.#cancellation = reason;
-    for (const close of this.#closeCallbacks) void close().catch(() => undefined);
+    for (const { close } of this.#iterators) void close?.().catch(() => undefined);
     if (this.#runningSteps === 0) this.#end();
   }
 
-  async #runStep(
-    iterator: object,
-    name: string,
-    call: () => IterationResult | Promise<IterationResult>,
-  ): Promise<IterationResult> {
-    this.hasBegun = true;
-    if (name === 'next' && this.#cancellation) throw this.#cancellation;
-    if (this.#endedIterators.has(iterator)) return call();
-    if (name === 'next' && this.hasEnded)
+  throwIfReleased(): void {
+    if (this.hasEnded && !this.#cancellation)
       throw new Error('The lock of this iterable is released: call the method again');
-    this.#openIterators.add(iterator);
-    this.#runningSteps += 1;
-    let iterationResult: IterationResult;
-    try {
-      iterationResult = await call();
-    } catch (error) {
-      this.#onStepEnd(iterator, true);
-      throw error;
-    }
-    const isLast = iterationResult === null || iterationResult.done === true || name === 'return';
-    this.#onStepEnd(iterator, isLast);
-    if (isLast && this.hasEnded) await this.callbacks.whenReleased();
-    return iterationResult;
   }
 
-  #onStepEnd(iterator: object, isLast: boolean): void {
-    this.#runningSteps -= 1;
+  async #runStep(followed: FollowedIterator, name: string, call: () => unknown): Promise<unknown> {
+    this.hasBegun = true;
+    const hasIteratorEnded = followed.state === 'done' || followed.state === 'failed';
+    if (name === 'next') {
+      if (this.#cancellation) throw this.#cancellation;
+      // The own `next` of an iterator that has ended might begin again, without the lock.
+      if (followed.state === 'done') return { done: true, value: undefined };
+      if (followed.state === 'failed') throw new Error('A step of this iterable has failed: call the method again');
+      this.throwIfReleased();
+    } else if (hasIteratorEnded || this.hasEnded) {
+      const result = await call();
+      this.#throwIfLost();
+      return result;
+    }
+    followed.state = 'open';
+    this.#openIterators.add(followed);
+    this.#runningSteps += 1;
+    let result: unknown;
+    try {
+      result = await call();
+    } catch (error) {
+      this.#onStepEnd(followed, 'failed');
+      throw error;
+    }
+    // Some iterators break the protocol, and resolve to no object.
+    const isLast = !isObject(result) || Boolean(Reflect.get(result, 'done')) || name === 'return';
+    this.#onStepEnd(followed, isLast ? 'done' : 'open');
     if (isLast) {
-      this.#openIterators.delete(iterator);
-      this.#endedIterators.add(iterator);
+      this.#throwIfLost();
+      if (this.hasEnded) await this.callbacks.whenReleased();
+    }
+    return result;
+  }
+
+  /** @throws LockLostError when the loss of a lock has ended the work */
+  #throwIfLost(): void {
+    if (isLockError(this.#cancellation, 'LOCK_LOST')) throw this.#cancellation;
+  }
+
+  #onStepEnd(followed: FollowedIterator, state: 'open' | 'done' | 'failed'): void {
+    this.#runningSteps -= 1;
+    // A step may still be running when `return` ends its iterator.
+    if (state !== 'open' && followed.state === 'open') {
+      followed.state = state;
+      this.#iterators.delete(followed);
+      this.#openIterators.delete(followed);
     }
     if (this.#cancellation ? this.#runningSteps === 0 : this.#openIterators.size === 0) this.#end();
   }
 
   #end(): void {
     this.hasEnded = true;
-    this.#closeCallbacks.clear();
+    this.#iterators.clear();
     this.callbacks.onEnd();
   }
-}
-
-function overrideProperty(target: object, name: string | symbol, value: unknown): void {
-  Object.defineProperty(target, name, { value, configurable: true, writable: true });
 }

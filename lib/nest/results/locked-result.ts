@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { isObservable } from 'rxjs';
 import { AbortListener, LockConfigurationError, type LockHandle, systemClock } from '../../core/index.js';
 import { isObject } from '../../decorators/is-object.js';
@@ -84,6 +85,7 @@ function followResult(result: unknown, label: string, callbacks: FollowCallbacks
     return followIterator(result, callbacks);
   }
   if (isSubscription(result)) throw createUnobservableError(label, 'a subscription');
+  if (types.isGeneratorObject(result)) throw createUnobservableError(label, 'a synchronous generator');
   return undefined;
 }
 
