@@ -28,7 +28,7 @@ export const USAGE = `npm run bench -- [options]
   --profile         also where the processor time of an acquisition goes
   --json            the results as JSON
   --save            writes results/<backend>.json and makes RESULTS.md anew of all that are there
-  --again           the same, but only in place of the scenarios that were measured, which is said there
+  --again           the same, but only in place of the scenarios and contestants that were measured, which is said there
 
 backends: ${BACKENDS.join(', ')}
 scenarios: ${SCENARIOS.map(({ id }) => id).join(', ')}`;

@@ -67,8 +67,9 @@ function renderScenario({ results }: Report, { id, title }: Scenario): string[] 
   const scenarioResults = results.filter(({ scenario }) => scenario === id);
   if (scenarioResults.length === 0) return [];
   const metrics = findShownMetrics(scenarioResults);
-  const rows = scenarioResults.map(({ contestant, figures }) => [
-    contestant,
+  const haveSameRounds = new Set(scenarioResults.map(({ rounds }) => rounds)).size === 1;
+  const rows = scenarioResults.map(({ contestant, rounds, figures }) => [
+    haveSameRounds ? contestant : `${contestant}, ${rounds} ${rounds === 1 ? 'round' : 'rounds'}`,
     ...metrics.map((metric) => formatMetric(metric, figures[metric])),
   ]);
   return [`### ${id}: ${title}`, renderTable(['', ...metrics.map((metric) => COLUMNS[metric].heading)], rows)];

@@ -1,4 +1,5 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import type { Result } from '../championship.js';
 import { type BackendName, BACKENDS } from '../competitions.js';
 import { renderPlots } from './plots.js';
 import { renderReport, type Report } from './report.js';
@@ -14,8 +15,8 @@ The figures of a scenario are medians of its rounds; starved callers, failures a
 overlap is a caller who got in while another one was inside, by a clock that all processes share.`;
 
 /**
- * Replaces the saved results of the scenarios of a run. Rejects where the saved ones come from another machine or
- * other versions.
+ * Replaces the saved results of the scenarios and contestants of a run. Rejects where the saved ones come from another
+ * machine or other versions.
  */
 export async function mergeIntoSavedReport(report: Report): Promise<void> {
   const earlier = await readSavedReport(report.backend);
@@ -23,9 +24,11 @@ export async function mergeIntoSavedReport(report: Report): Promise<void> {
   if (circumstances(earlier) !== circumstances(report)) {
     throw new Error(`${circumstances(earlier)} is what was saved, and this was ${circumstances(report)}: use --save`);
   }
-  const repeated = new Set(report.results.map(({ scenario }) => scenario));
-  const results = [...earlier.results.filter(({ scenario }) => !repeated.has(scenario)), ...report.results];
-  await saveReport({ ...earlier, results, again: [...new Set([...(earlier.again ?? []), ...repeated])] });
+  const nameOf = ({ scenario, contestant }: Result): string => JSON.stringify([scenario, contestant]);
+  const repeated = new Set(report.results.map(nameOf));
+  const results = [...report.results, ...earlier.results.filter((result) => !repeated.has(nameOf(result)))];
+  const scenarios = report.results.map(({ scenario }) => scenario);
+  await saveReport({ ...earlier, results, again: [...new Set([...(earlier.again ?? []), ...scenarios])] });
 }
 
 /** Replaces the saved results of a backend, and writes RESULTS.md anew from those of all backends. */

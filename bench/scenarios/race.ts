@@ -45,8 +45,10 @@ export function raceScenario(settings: RaceSettings): Scenario {
       canTakePart(contestant) &&
       !(contestant.isLocalOnly === true && processes > 1) &&
       !(contestant.isUncontendedOnly === true && settings.keys === 'one'),
-    estimateSeconds: ({ raceMs, slices, sliceMs }) =>
-      2 + ((sliced ? 2 * slices * sliceMs : 0) + (measurements.includes('long') ? raceMs : 0)) / 1_000,
+    estimateSeconds: ({ raceMs, warmUpMs, slices, sliceMs }) => {
+      const slicedMs = sliced ? 2 * (warmUpMs + slices * sliceMs) : 0;
+      return 2 + (slicedMs + (measurements.includes('long') ? warmUpMs + raceMs : 0)) / 1_000;
+    },
     measure: async (arena, contestant, pace, floor) => {
       const all = await arena.runWithWorkers(contestant, processes, (own) =>
         sliced && floor
