@@ -53,7 +53,7 @@ class Exports {
     return this.allPages;
   }
   @Locked('export_:id')
-  async feed(@LockKey('id') _id: string): Promise<AsyncIterable<string>> {
+  async feed(@LockKey('id') _id: string): Promise<Exports['shared']> {
     return this.shared;
   }
   @Locked('export')
@@ -157,12 +157,26 @@ describe('an iterator that a locked method returned', () => {
     expect([pages.locks, isHeld()]).toEqual([['export'], false]);
   });
 
+  it('keeps its key until each that has begun has ended, and is refused when it begins later', async () => {
+    const { exports, isHeld } = await start();
+    const iterable = await exports.feed('1');
+    const createIterator = (): AsyncGenerator<string> => iterable[Symbol.asyncIterator]();
+    const [first, second, later] = [createIterator(), createIterator(), createIterator()];
+    await second.next();
+    expect([await readAll(first), isHeld()]).toEqual([['one', 'two'], true]);
+    expect([await readAll(second), isHeld()]).toEqual([['two'], false]);
+    await expect(readAll(later)).rejects.toThrow(REFUSAL);
+    await expect(readAll(createIterator())).rejects.toThrow(REFUSAL);
+    expect(await first.next()).toEqual({ done: true, value: undefined });
+    expect([await readAll(await exports.feed('1')), isHeld()]).toEqual([['one', 'two'], false]);
+  });
+
   it('is not ended by an earlier call that returned the same iterable', async () => {
     const { exports, isHeld } = await start();
     const first = (await exports.feed('1'))[Symbol.asyncIterator]();
     await first.next();
     const second = await exports.feed('2');
-    await first.return?.();
+    await first.return(undefined);
     expect([await readAll(second), isHeld()]).toEqual([['one', 'two'], false]);
   });
 

@@ -189,29 +189,6 @@ describe('a lock lasts as long as what the method returns', () => {
     expect(isHeld()).toBe(false);
   });
 
-  it('an iterable with several iterators, until the last one ends, and refuses a later one', async () => {
-    const { exports, isHeld } = await start();
-    const iterable = await exports.iterable();
-    const [first, second, later] = Array.from({ length: 3 }, () => iterable[Symbol.asyncIterator]());
-    const readAll = async (rows = first): Promise<string[]> => {
-      const seen: string[] = [];
-      for (let row = await rows?.next(); row?.done === false; row = await rows?.next()) seen.push(row.value);
-      return seen;
-    };
-    await second?.next();
-    expect(await readAll(first)).toEqual(['one under export', 'two']);
-    expect(isHeld()).toBe(true);
-    expect([await readAll(second), isHeld()]).toEqual([['two'], false]);
-    const refusal = 'The lock of this iterable is released: call the method again';
-    await expect(readAll(later)).rejects.toThrow(refusal);
-    await expect(readAll(iterable[Symbol.asyncIterator]())).rejects.toThrow(refusal);
-    expect([await first?.next(), isHeld()]).toEqual([{ done: true, value: undefined }, false]);
-    expect([await readAll((await exports.iterable())[Symbol.asyncIterator]()), isHeld()]).toEqual([
-      ['one under export', 'two'],
-      false,
-    ]);
-  });
-
   it('an Observable that a promise resolves to, until it ends', async () => {
     const { exports, isHeld } = await start();
     const ticks = lastValueFrom((await exports.observable()).pipe(toArray()));

@@ -37,11 +37,15 @@ export function createLockedStream(
   return new Observable((subscriber) => {
     const unsubscribeController = new AbortController();
     const work = async (locks: readonly LockHandle[]): Promise<void> => {
-      let result: unknown;
-      const source = toObservable(() => (result = callMethod(locks)));
+      let methodEnd: Promise<unknown> | undefined;
+      const source = toObservable(() => {
+        const result = callMethod(locks);
+        if (isObservable(result)) return result;
+        return (methodEnd = Promise.resolve(result));
+      });
       await forwardWhileHeld(source, locks, (value) => subscriber.next(value), unsubscribeController.signal);
       // A client that leaves does not end the method that has not returned its stream yet.
-      if (unsubscribeController.signal.aborted) await Promise.allSettled([result]);
+      if (unsubscribeController.signal.aborted) await methodEnd?.catch(() => undefined);
     };
     runLocked(work, unsubscribeController.signal).then(
       (remainingStream) => remainingStream.subscribe(subscriber),
