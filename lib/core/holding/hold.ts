@@ -26,6 +26,7 @@ export interface HoldListener {
  */
 export class Hold implements WatchdogListener {
   readonly acquiredAt: number;
+  readonly slot: string;
   #fencingToken: bigint | undefined;
   #hasSequencer = false;
   #isUnused = false;
@@ -49,6 +50,7 @@ export class Hold implements WatchdogListener {
   ) {
     const { clock } = listener.service;
     this.acquiredAt = clock.now();
+    this.slot = slotOf(key, options);
     watchdog.listener = this;
     if (options.maxHoldMs !== Infinity) {
       this.#maxHoldTimer = clock.schedule(options.maxHoldMs, () => this.onLost('max-hold'), { background: true });
@@ -59,18 +61,13 @@ export class Hold implements WatchdogListener {
     return claimOfOptions(this.options);
   }
 
-  get slot(): string {
-    return slotOf(this.key, this.options);
-  }
-
   get isShared(): boolean {
     return this.options.mode === 'shared';
   }
 
-  /** Name that is unique among the present holds of this service. The id of an exclusive hold is its key. */
+  /** Name that is unique among the present holds of this service: the key, or the random owner of a share. */
   get id(): string {
-    const { key, slot } = this;
-    return slot === key ? key : slot + this.watchdog.lease.owner;
+    return this.slot === this.key ? this.key : this.watchdog.lease.owner;
   }
 
   get fencingToken(): bigint {
