@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
+import { types } from 'node:util';
 import { isLockError } from '../../core/index.js';
 import { isMethod, type Method } from '../../decorators/declaration.js';
 import { isObject } from '../../decorators/is-object.js';
@@ -16,49 +17,50 @@ const overrides = new WeakMap<Method, Override>();
 /** Overrides methods of `result` instead of wrapping it, because callers may need other members of `result`. */
 export function followIterator(result: object, callbacks: FollowCallbacks): FollowedResult {
   const iteration = new Iteration(callbacks);
-  const getIterator = findOriginal(result, Symbol.asyncIterator);
+  const getIterator = findOriginal(result, Symbol.asyncIterator, isOverOrBegun);
   const createIterator = (): unknown => {
-    const original = skipEndedOverrides(getIterator);
+    const original = skipOverrides(getIterator, isOverOrBegun);
     return original ? Reflect.apply(original, result, []) : undefined;
   };
   // An object with `next` is an iterator, or a database cursor, which creates an iterator.
   const hasNext = 'next' in result;
-  if (hasNext && createIterator() === result) {
-    iteration.follow(result);
-    const beginAgain = (): unknown => {
-      iteration.throwIfReleased();
-      return createIterator();
-    };
-    override(result, Symbol.asyncIterator, { original: getIterator, iteration }, beginAgain);
-  } else if (getIterator) {
-    const createFollowed = (): unknown => {
-      const iterator = createIterator();
-      if (isObject(iterator)) iteration.follow(iterator);
-      return iterator;
-    };
-    override(result, Symbol.asyncIterator, { original: getIterator, iteration }, createFollowed);
-    // Calls of a cursor's own `next` are not observed, so a cursor never counts as unread.
-    iteration.hasBegun = hasNext;
-  }
+  const isIterator = hasNext && createIterator() === result;
+  if (isIterator) iteration.follow(result);
+  const isGenerator = types.isGeneratorObject(result);
+  const createFollowed = (): unknown => {
+    // A generator cannot begin again.
+    if (!isGenerator) iteration.assertGoesOn();
+    return isIterator ? createIterator() : iteration.begin(createIterator);
+  };
+  if (getIterator) override(result, Symbol.asyncIterator, { original: getIterator, iteration }, createFollowed);
   return {
     value: result,
     cancel: (reason) => iteration.cancel(reason),
-    isUnread: () => !iteration.hasBegun,
+    // Calls of a cursor's own `next` are not observed, so a cursor never counts as unread.
+    isUnread: () => !iteration.hasBegun && (isIterator || !hasNext),
   };
 }
 
-/**
- * Returns a method of `target` below the overrides of ended calls. A locked method may return the same object in every
- * call.
- */
-function findOriginal(target: object, name: string | symbol): Method | undefined {
+type OverrideCondition = (iteration: Iteration) => boolean;
+
+const isOver: OverrideCondition = (iteration) => iteration.isOver;
+
+/** Condition of the overrides that have no part in a new iterator, if several calls returned the same object. */
+const isOverOrBegun: OverrideCondition = (iteration) => iteration.isOver || iteration.hasBegun;
+
+/** Returns a method of `target` below the overrides of the calls that `isSkipped` names. */
+function findOriginal(target: object, name: string | symbol, isSkipped: OverrideCondition): Method | undefined {
   const method: unknown = Reflect.get(target, name);
-  return isMethod(method) ? skipEndedOverrides(method) : undefined;
+  return isMethod(method) ? skipOverrides(method, isSkipped) : undefined;
 }
 
-function skipEndedOverrides(method: Method | undefined): Method | undefined {
-  const replaced = method && overrides.get(method);
-  return replaced?.iteration.hasEnded === true ? skipEndedOverrides(replaced.original) : method;
+function skipOverrides(method: Method | undefined, isSkipped: OverrideCondition): Method | undefined {
+  let original = method;
+  for (;;) {
+    const replaced = original && overrides.get(original);
+    if (!replaced || !isSkipped(replaced.iteration)) return original;
+    ({ original } = replaced);
+  }
 }
 
 function override(target: object, name: string | symbol, replaced: Override, value: Method): void {
@@ -66,17 +68,27 @@ function override(target: object, name: string | symbol, replaced: Override, val
   Object.defineProperty(target, name, { value, configurable: true, writable: true });
 }
 
-/** One iterator of an iteration. An iterator fails when one of its steps does. */
+/** One iterator of an iteration. */
 interface FollowedIterator {
-  state: 'new' | 'open' | 'done' | 'failed';
+  readonly isGenerator: boolean;
+  /** Set by the last step, or by one that failed. */
+  ending?: 'done' | { readonly failure: unknown };
+  runningSteps: number;
   /** Calls the iterator's own `return`, if it has one. */
   close?: () => Promise<unknown>;
+}
+
+interface Step {
+  readonly isNext: boolean;
+  /** Whether the step is the iterator's own `return`, which may end other steps that run. */
+  readonly isClosing: boolean;
+  run(): unknown;
 }
 
 /** Work behind one result. It ends when each iterator that has begun has ended. Iterators that begin later are refused. */
 class Iteration {
   hasBegun = false;
-  hasEnded = false;
+  #hasEnded = false;
   readonly #asyncContext = new AsyncResource('LockedResult');
   /** Iterators that have not ended. */
   readonly #iterators = new Set<FollowedIterator>();
@@ -87,65 +99,94 @@ class Iteration {
 
   constructor(private readonly callbacks: FollowCallbacks) {}
 
+  get isOver(): boolean {
+    return this.#hasEnded || this.#cancellation !== undefined;
+  }
+
+  /** Returns the iterator that `createIterator` makes. After an error the iteration ends, unless another goes on. */
+  begin(createIterator: () => unknown): unknown {
+    try {
+      const iterator = createIterator();
+      if (isObject(iterator)) this.follow(iterator);
+      return iterator;
+    } catch (error) {
+      if (this.#openIterators.size === 0) this.#end();
+      throw error;
+    }
+  }
+
   follow(iterator: object): void {
-    const followed: FollowedIterator = { state: 'new' };
-    for (const name of ['next', 'return', 'throw']) {
-      const original = findOriginal(iterator, name);
+    const nextMethod: unknown = Reflect.get(iterator, 'next');
+    // An iterable may return one iterator many times.
+    if (isMethod(nextMethod) && overrides.get(nextMethod)?.iteration === this) return;
+    const followed: FollowedIterator = { isGenerator: types.isGeneratorObject(iterator), runningSteps: 0 };
+    for (const name of ['next', 'return', 'throw', Symbol.asyncDispose]) {
+      const original = findOriginal(iterator, name, isOver);
       // Without `return`, a loop that is left early would not end the iterator.
       if (!original && name !== 'return') continue;
-      const call = (args: unknown[]): unknown =>
-        original
-          ? this.#asyncContext.runInAsyncScope(() => Reflect.apply(original, iterator, args))
-          : { done: true, value: args[0] };
-      const runStep = (...args: unknown[]): Promise<unknown> => this.#runStep(followed, name, () => call(args));
+      const call = (args: unknown[]): unknown => {
+        const method = skipOverrides(original, isOver);
+        if (!method) return { done: true, value: args[0] };
+        return this.#asyncContext.runInAsyncScope(() => Reflect.apply(method, iterator, args));
+      };
+      const isClosing = original !== undefined && (name === 'return' || name === Symbol.asyncDispose);
+      const runStep = (...args: unknown[]): Promise<unknown> =>
+        this.#runStep(followed, { isNext: name === 'next', isClosing, run: () => call(args) });
       override(iterator, name, { original, iteration: this }, runStep);
       if (name === 'return' && original) followed.close = () => runStep();
     }
-    if (!this.hasEnded) this.#iterators.add(followed);
+    this.#iterators.add(followed);
   }
 
   /** Closes the iterators. A generator closes after its running step, whose consumer still gets the step's result. */
   cancel(reason: Error): void {
-    this.#cancellation = reason;
+    // The end of the request may follow the loss of a lock.
+    if (!isLockError(this.#cancellation, 'LOCK_LOST')) this.#cancellation = reason;
     for (const { close } of this.#iterators) void close?.().catch(() => undefined);
     if (this.#runningSteps === 0) this.#end();
   }
 
-  throwIfReleased(): void {
-    if (this.hasEnded && !this.#cancellation)
-      throw new Error('The lock of this iterable is released: call the method again');
+  /** @throws the reason of the cancellation; Error when the lock is released */
+  assertGoesOn(): void {
+    if (this.#cancellation) throw this.#cancellation;
+    if (!this.#hasEnded) return;
+    throw new Error(
+      'The lock of this iterable is released: call the method again, and return a new iterable from each call',
+    );
   }
 
-  async #runStep(followed: FollowedIterator, name: string, call: () => unknown): Promise<unknown> {
+  async #runStep(followed: FollowedIterator, step: Step): Promise<unknown> {
     this.hasBegun = true;
-    const hasIteratorEnded = followed.state === 'done' || followed.state === 'failed';
-    if (name === 'next') {
+    if (!this.#hasEnded) this.callbacks.cancelIfLost();
+    const { ending, isGenerator } = followed;
+    if (step.isNext) {
       if (this.#cancellation) throw this.#cancellation;
       // The own `next` of an iterator that has ended might begin again, without the lock.
-      if (followed.state === 'done') return { done: true, value: undefined };
-      if (followed.state === 'failed') throw new Error('A step of this iterable has failed: call the method again');
-      this.throwIfReleased();
-    } else if (hasIteratorEnded || this.hasEnded) {
-      const result = await call();
+      if (ending === 'done' || (ending && isGenerator)) return { done: true, value: undefined };
+      if (ending) throw ending.failure;
+      this.assertGoesOn();
+    } else if (ending || this.#hasEnded) {
+      const result = await step.run();
       this.#throwIfLost();
       return result;
     }
-    followed.state = 'open';
     this.#openIterators.add(followed);
+    followed.runningSteps += 1;
     this.#runningSteps += 1;
     let result: unknown;
     try {
-      result = await call();
-    } catch (error) {
-      this.#onStepEnd(followed, 'failed');
-      throw error;
+      result = await step.run();
+    } catch (failure) {
+      this.#onStepEnd(followed, step, { failure });
+      if (this.#hasEnded) await this.callbacks.whenReleased().catch(() => undefined);
+      throw failure;
     }
     // Some iterators break the protocol, and resolve to no object.
-    const isLast = !isObject(result) || Boolean(Reflect.get(result, 'done')) || name === 'return';
-    this.#onStepEnd(followed, isLast ? 'done' : 'open');
+    const isLast = step.isClosing || !isObject(result) || Boolean(Reflect.get(result, 'done'));
+    this.#onStepEnd(followed, step, isLast ? 'done' : undefined);
     if (isLast) {
       this.#throwIfLost();
-      if (this.hasEnded) await this.callbacks.whenReleased();
+      if (this.#hasEnded) await this.callbacks.whenReleased();
     }
     return result;
   }
@@ -155,19 +196,19 @@ class Iteration {
     if (isLockError(this.#cancellation, 'LOCK_LOST')) throw this.#cancellation;
   }
 
-  #onStepEnd(followed: FollowedIterator, state: 'open' | 'done' | 'failed'): void {
+  #onStepEnd(followed: FollowedIterator, { isClosing }: Step, ending: FollowedIterator['ending']): void {
+    followed.runningSteps -= 1;
     this.#runningSteps -= 1;
-    // A step may still be running when `return` ends its iterator.
-    if (state !== 'open' && followed.state === 'open') {
-      followed.state = state;
+    if (ending) {
+      followed.ending ??= ending;
       this.#iterators.delete(followed);
-      this.#openIterators.delete(followed);
     }
+    if (followed.ending && (isClosing || followed.runningSteps === 0)) this.#openIterators.delete(followed);
     if (this.#cancellation ? this.#runningSteps === 0 : this.#openIterators.size === 0) this.#end();
   }
 
   #end(): void {
-    this.hasEnded = true;
+    this.#hasEnded = true;
     this.#iterators.clear();
     this.callbacks.onEnd();
   }

@@ -19,7 +19,7 @@ import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 /** Calls `onEnd` when the last subscription ends. Later subscribers get an error, because the lock is released then. */
 export function followObservable(
   source: Observable<unknown>,
-  { onEnd, whenReleased }: FollowCallbacks,
+  { onEnd, whenReleased, cancelIfLost }: FollowCallbacks,
 ): FollowedResult {
   const asyncContext = new AsyncResource('LockedResult');
   const cancellation = new Subject<never>();
@@ -40,7 +40,10 @@ export function followObservable(
     };
     /** Passes values on at once, and delays the end of the Observable until the lock is released. */
     const delayEnd = (notification: ObservableNotification<unknown>): Observable<ObservableNotification<unknown>> => {
-      if (notification.kind === 'N') return of(notification);
+      if (notification.kind === 'N') {
+        cancelIfLost();
+        return of(notification);
+      }
       endSubscription();
       return hasEnded ? from(whenReleased()).pipe(map(() => notification)) : of(notification);
     };

@@ -10,7 +10,9 @@ export interface FollowedResult {
 export interface FollowCallbacks {
   /** Called when the work has ended, perhaps more than once. */
   readonly onEnd: () => void;
-  /** Called when a consumer ends the work early. The lock is then released after its TTL at the latest. */
+  /** Called before each step. Calls `cancel` if a lock is lost: after a blocked event loop, nobody knows this yet. */
+  readonly cancelIfLost: () => void;
+  /** Called when a consumer cancels a web stream. The lock is then released after its TTL at the latest. */
   readonly onClosing: () => void;
   /** Returns a promise that resolves when the lock is released, and rejects when the lock was lost before. */
   readonly whenReleased: () => Promise<unknown>;

@@ -49,7 +49,10 @@ function isKnownToBeOpen({ readable, writable, writableFinished, destroyed }: St
   return destroyed !== true && (readable ?? (writable === true || writableFinished === false));
 }
 
-export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd, onClosing }: FollowCallbacks) {
+export function followWebStream<Chunk>(
+  source: ReadableStream<Chunk>,
+  { onEnd, onClosing, cancelIfLost }: FollowCallbacks,
+) {
   const asyncContext = new AsyncResource('LockedResult');
   const reader = source.getReader();
   let controller: ReadableStreamDefaultController<Chunk> | undefined;
@@ -65,6 +68,8 @@ export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd, o
       start: (ownController) => void (controller = ownController),
       async pull(ownController) {
         isUnread = false;
+        cancelIfLost();
+        if (isCancelled) return;
         try {
           const { done, value: chunk } = await asyncContext.runInAsyncScope(() => reader.read());
           if (isCancelled) return;

@@ -47,10 +47,12 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
   // The release must not depend on `onEnd` alone: a step of the work may wait for a client that has gone.
   const onClosing = (): void => callAfterTtl(onEnd);
   const { label, locks, whenReleased, writesResponse, request, outlivesRequest, mayStayUnread } = call;
+  // The signal of a lock aborts, at the latest, when it is read.
+  const cancelIfLost = (): void => locks.forEach(({ signal }) => void signal.aborted);
   const hasResponseOnly = result === undefined && writesResponse;
   const followedResult = hasResponseOnly
     ? { value: undefined, cancel: onEnd, isUnread: () => false }
-    : followResult(result, label, { onEnd, onClosing, whenReleased });
+    : followResult(result, label, { onEnd, onClosing, whenReleased, cancelIfLost });
   if (!followedResult) return undefined;
   const cancel = (reason: Error): void => {
     onClosing();
