@@ -5,6 +5,7 @@ import type { ContenderContext } from './contender-context.js';
 import type { LeaseAttempt, RefusedLease } from '../contract/lease-store.js';
 import type { Lease } from './lease.js';
 import { NO_ANSWER_TEXT, NoAnswerYetError } from './lease-request.js';
+import { schedulePauseEnd } from './pause-end.js';
 import { scheduleReplyTimeout } from '../time/reply-timeout.js';
 import type { Timer } from '../time/timers.js';
 import { assertLockDelay } from '../options/option-resolver.js';
@@ -193,10 +194,9 @@ export class Contender {
   }
 
   async #pauseFor(delayMs: number): Promise<void> {
-    const { clock, deadline, wasWoken } = this.acquisition;
-    if (wasWoken || this.#cancellation) return;
+    if (this.acquisition.wasWoken || this.#cancellation) return;
     await new Promise<void>((resolve) => {
-      const timer = clock.schedule(Math.min(delayMs, deadline.remainingMs), resolve);
+      const timer = schedulePauseEnd(delayMs, this.acquisition.deadline, resolve);
       this.#endPause = () => {
         timer.cancel();
         resolve();

@@ -51,6 +51,22 @@ describe('what waits here until it can be sent', () => {
     expect(order).toEqual(['renewal', 'release', 'first lease', 'second lease']);
   });
 
+  it('asks again with all waiters of its process in a few commands', async () => {
+    const [holder, waiting] = [world.service(), world.service()];
+    const whole = await holder.acquire('key', { limit: 100, permits: 100 });
+    const acquisitions = Array.from({ length: 100 }, () => waiting.acquire('key', { limit: 100 }));
+    await world.untilWaiting('key', 100);
+    const [entriesBefore, scriptsBefore] = [await world.operator.hgetall('lock:{key}:w'), await scriptsRun()];
+    await eventually(async () => {
+      const entries = await world.operator.hgetall('lock:{key}:w');
+      const owners = Object.keys(entries).filter((owner) => owner !== '');
+      expect(owners.filter((owner) => entries[owner] === entriesBefore[owner])).toEqual([]);
+    });
+    expect((await scriptsRun()) - scriptsBefore).toBeLessThanOrEqual(10);
+    await whole.release();
+    for (const lock of await Promise.all(acquisitions)) await lock.release();
+  });
+
   it('has a server learn a script once in a write, however many need it', async () => {
     const locks = world.service();
     await world.untilKeysShareCommands(locks);
