@@ -135,13 +135,17 @@ class ContestRecorder {
     const enteredAt = now();
     const requestedAt = this.#requestedAt[place] ?? NaN;
     this.#requestedAt[place] = NaN;
-    if (enteredAt >= this.race.countsFrom) this.#waits.push(enteredAt - requestedAt);
-    if (this.#isWriter(place)) this.#longestWriterMs = Math.max(this.#longestWriterMs, enteredAt - requestedAt);
+    if (enteredAt >= this.race.countsFrom) this.#recordWait(place, enteredAt - requestedAt);
     if (requestedAt < this.#latestArrival) this.#overtaken += 1;
     else this.#latestArrival = requestedAt;
     this.#servedPlaces.add(place);
     this.#served += 1;
     return enteredAt;
+  }
+
+  #recordWait(place: number, waitedMs: number): void {
+    this.#waits.push(waitedMs);
+    if (this.#isWriter(place)) this.#longestWriterMs = Math.max(this.#longestWriterMs, waitedMs);
   }
 
   recordExit(place: number, enteredAt: number): void {
@@ -164,7 +168,9 @@ class ContestRecorder {
   toContest(): Omit<Contest, keyof Spending> {
     const { rhythm, countsFrom, until } = this.race;
     const end = now();
-    const stillWaiting = Array.from(this.#requestedAt).filter((requestedAt) => !Number.isNaN(requestedAt));
+    this.#requestedAt.forEach((requestedAt, place) => {
+      if (!Number.isNaN(requestedAt)) this.#recordWait(place, end - requestedAt);
+    });
     return {
       lastedMs: (rhythm === 'bursts' ? end : until) - Math.max(this.#startedAt, countsFrom),
       acquisitions: this.#acquisitions,
@@ -172,7 +178,7 @@ class ContestRecorder {
       failures: this.#failures,
       ...(this.#failure === undefined ? {} : { failure: this.#failure }),
       starved: this.race.callers - this.#servedPlaces.size,
-      waitsMs: Float64Array.from([...this.#waits, ...stillWaiting.map((requestedAt) => end - requestedAt)]),
+      waitsMs: Float64Array.from(this.#waits),
       longestWriterMs: this.#longestWriterMs,
       visits: Float64Array.from(this.#visits),
       overtaken: this.#overtaken,
