@@ -28,8 +28,9 @@ export function followIterator(result: object, callbacks: FollowCallbacks): Foll
   if (isIterator) iteration.follow(result);
   const isGenerator = types.isGeneratorObject(result);
   const createFollowed = (): unknown => {
-    // A generator cannot begin again.
-    if (!isGenerator) iteration.assertGoesOn();
+    const { refusal } = iteration;
+    // A generator cannot begin again. Any other iterator might run without the lock.
+    if (refusal && !isGenerator) return createRefusedIterator(refusal);
     return isIterator ? createIterator() : iteration.begin(createIterator);
   };
   if (getIterator) override(result, Symbol.asyncIterator, { original: getIterator, iteration }, createFollowed);
@@ -39,6 +40,12 @@ export function followIterator(result: object, callbacks: FollowCallbacks): Foll
     // Calls of a cursor's own `next` are not observed, so a cursor never counts as unread.
     isUnread: () => !iteration.hasBegun && (isIterator || !hasNext),
   };
+}
+
+function createRefusedIterator(refusal: Error): AsyncIterableIterator<never> {
+  const next = (): Promise<never> => Promise.reject(refusal);
+  const iterator = { next, [Symbol.asyncIterator]: () => iterator };
+  return iterator;
 }
 
 type OverrideCondition = (iteration: Iteration) => boolean;
@@ -103,6 +110,14 @@ class Iteration {
     return this.#hasEnded || this.#cancellation !== undefined;
   }
 
+  /** Error for a step that would run without the lock, or `undefined` while the iteration goes on. */
+  get refusal(): Error | undefined {
+    if (this.#cancellation || !this.#hasEnded) return this.#cancellation;
+    return new Error(
+      'The lock of this iterable is released: call the method again, and return a new iterable from each call',
+    );
+  }
+
   /** Returns the iterator that `createIterator` makes. After an error the iteration ends, unless another goes on. */
   begin(createIterator: () => unknown): unknown {
     try {
@@ -146,15 +161,6 @@ class Iteration {
     if (this.#runningSteps === 0) this.#end();
   }
 
-  /** @throws the reason of the cancellation; Error when the lock is released */
-  assertGoesOn(): void {
-    if (this.#cancellation) throw this.#cancellation;
-    if (!this.#hasEnded) return;
-    throw new Error(
-      'The lock of this iterable is released: call the method again, and return a new iterable from each call',
-    );
-  }
-
   async #runStep(followed: FollowedIterator, step: Step): Promise<unknown> {
     this.hasBegun = true;
     if (!this.#hasEnded) this.callbacks.cancelIfLost();
@@ -164,7 +170,8 @@ class Iteration {
       // The own `next` of an iterator that has ended might begin again, without the lock.
       if (ending === 'done' || (ending && isGenerator)) return { done: true, value: undefined };
       if (ending) throw ending.failure;
-      this.assertGoesOn();
+      const { refusal } = this;
+      if (refusal) throw refusal;
     } else if (ending || this.#hasEnded) {
       const result = await step.run();
       this.#throwIfLost();
