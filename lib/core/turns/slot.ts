@@ -10,8 +10,12 @@ export function slotOf(key: string, options: ResolvedOptions): string {
   return suffix === '' ? key : key + CLAIM_SEPARATOR + suffix;
 }
 
-/** Returns how many callers of a slot may ask the server at a time: as many as could hold the key together. */
+/**
+ * Returns how many callers of a slot may ask the server at a time: as many as could hold the key together. Readers wait
+ * for the answer to one of them, and then join it. Readers that do not wait ask for themselves.
+ */
 export function maxTurnsOf(options: ResolvedOptions): number {
+  if (options.mode === 'shared') return options.waitMs === 0 ? Infinity : 1;
   const claim = claimOfOptions(options);
   return claim.limit === EXCLUSIVE.limit ? 1 : Math.floor(claim.limit / claim.permits);
 }

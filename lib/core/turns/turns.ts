@@ -41,12 +41,13 @@ export class Turns<Handover> {
     return this.#takenTurns.waitUntilIdle();
   }
 
+  /** @param maxTurns `Infinity` for a caller that need not queue behind the waiting ones */
   tryTakeTurn(slot: string, maxTurns: number): boolean {
     if (!this.#turnsBySlot.has(slot)) this.#turnsBySlot.set(slot, undefined);
     else {
       const turns = this.#turnsBySlot.get(slot);
-      if ((turns?.waiters.size ?? 0) > 0 || (turns?.takenCount ?? 1) - (turns?.exemptCount ?? 0) >= maxTurns)
-        return false;
+      const isQueueAhead = maxTurns !== Infinity && (turns?.waiters.size ?? 0) > 0;
+      if (isQueueAhead || (turns?.takenCount ?? 1) - (turns?.exemptCount ?? 0) >= maxTurns) return false;
       this.#getOrCreateTurns(slot).takenCount += 1;
     }
     this.#takenTurns.begin();
