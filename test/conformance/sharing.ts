@@ -5,6 +5,7 @@ import {
   LockConfigurationError,
   type LockHandle,
   type LockService,
+  LockTimeoutError,
 } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
 import { aborted, PATIENT_MS, throughout, handled } from './contract.js';
@@ -81,6 +82,27 @@ export function sharing({ harness, it }: Suite): void {
     await throughout(ttlMs, () => expect([survivor.isHeld, waiting.inspect()]).toEqual([true, []]));
     await survivor.release();
     await (await writing).release();
+  });
+
+  it('lets readers in who do not wait, however many come at once', async (contract) => {
+    const [one, two] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    const readers = await Promise.all([one, one, one, two].map((service) => service.tryAcquire(key, SHARED)));
+    expect(readers.map((reader) => reader?.isHeld)).toEqual([true, true, true, true]);
+    for (const reader of readers) await reader?.release();
+    const whole = await two.acquire(key, LONG);
+    await whole.release();
+  });
+
+  it('forgets a claim that gave up behind an exclusive holder', async (contract) => {
+    const [one, two] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    const whole = await one.acquire(key, LONG);
+    for (const claim of [SHARED, { limit: 2 }])
+      await expect(two.acquire(key, { ...claim, waitMs: 200 })).rejects.toThrow(LockTimeoutError);
+    const isForgotten = async (): Promise<void> => expect((await one.look(key)).waiters ?? []).toEqual([]);
+    await eventually(isForgotten, { withinMs: 1_000 });
+    await whole.release();
   });
 
   it('answers the same owner with its share again', async (contract) => {

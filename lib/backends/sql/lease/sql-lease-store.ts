@@ -110,12 +110,10 @@ export class SqlLeaseStore implements LeaseStore {
   /** Releases the lease in the row, or the claim into which a `swap` may have changed it. */
   async release(key: string, owner: string): Promise<boolean> {
     const claims = this.#claims;
-    if (
-      claims?.has(owner) !== true &&
-      (await this.leaseTable.statements.release(this.connections.urgentQuery, { key, owner }))
-    ) {
-      return true;
-    }
+    const isClaim = claims?.has(owner) === true;
+    if (isClaim && (await claims.release(key, owner))) return true;
+    // A claim that waits behind an exclusive lease is in the row's list of waiters.
+    if (await this.leaseTable.statements.release(this.connections.urgentQuery, { key, owner })) return true;
     return (await claims?.release(key, owner)) ?? false;
   }
 
