@@ -8,14 +8,14 @@ export const MAX_WAITER_SILENCE_MS = 4_800;
 export const QUEUE_TTL_MS = 120_000;
 /**
  * Lua function that publishes a message if a process listens, and returns whether one does. The reply of PUBLISH would
- * also count subscribers to a pattern, such as monitoring tools. Where the user may not use NUMSUB, a process is
- * assumed to listen.
+ * also count subscribers to a pattern, such as monitoring tools. Where the user may not use NUMSUB or PUBLISH, a process
+ * is assumed to listen: it then finds the grant when it asks again.
  */
 const PUBLISH_FUNCTION = `
 local function publish(channel, message)
   local listeners = redis.pcall('PUBSUB', 'NUMSUB', channel)
   if listeners[2] == 0 then return false end
-  redis.call('PUBLISH', channel, message)
+  redis.pcall('PUBLISH', channel, message)
   return true
 end
 `;

@@ -77,6 +77,7 @@ else
   if was_held then lease = false end
 end
 local was_waiting = not was_held and remove_waiter(owner)
+if taken_permits(lease) then remove_ended_shares() end
 if lease and not taken_permits(lease) then return 0 end
 if was_waiting and not lease and ms_closed() > 0 then return 0 end
 redis.call('HDEL', WAITERS, '')
