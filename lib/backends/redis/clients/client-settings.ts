@@ -12,6 +12,7 @@ export const SENTINEL_TIMEOUT_MS = 1_000;
 /** Idle time before TCP keep-alives: firewalls drop connections that are idle for minutes. */
 export const KEEP_ALIVE_AFTER_MS = 10_000;
 const LOGIN_RETRY_MS = 500;
+const RECONNECT_INTERVAL_MS = 500;
 const NO_REPLICAS_RECONNECT_INTERVAL_MS = 5_000;
 export const CONNECTION_NAME_PREFIX = 'nestjs-distributed-lock';
 
@@ -47,15 +48,16 @@ export function reconnectDelayMs(attempt: number): number {
 }
 
 /**
- * Returns a function that decides whether a client reconnects because of an error. A server may answer NOREPLICAS for
- * long: the client then reconnects only at intervals.
+ * Returns a function that decides whether a client reconnects because of an error. A server may answer so for long: the
+ * client then reconnects only at intervals.
  */
 export function createReconnectRule(): (error: Error) => boolean {
   let lastReconnectAt = -Infinity;
   return (error) => {
     if (!isFormerMasterError(error)) return false;
     const now = systemClock.now();
-    if (isNoReplicasError(error) && now - lastReconnectAt < NO_REPLICAS_RECONNECT_INTERVAL_MS) return false;
+    const intervalMs = isNoReplicasError(error) ? NO_REPLICAS_RECONNECT_INTERVAL_MS : RECONNECT_INTERVAL_MS;
+    if (now - lastReconnectAt < intervalMs) return false;
     lastReconnectAt = now;
     return true;
   };

@@ -187,6 +187,10 @@ export class CommandBatch {
     const onCommandReply = (reply: unknown): void => {
       this.listener.onCommandReply(!(Array.isArray(reply) && reply.some(isErrorReply)));
       try {
+        if (reply === 'QUEUED')
+          throw new Error(
+            'the application has begun a MULTI on the given client: give the locks a client of their own',
+          );
         const replies = isCommandShared ? asList(reply) : undefined;
         for (let i = 0; i < requests.length; i += 1)
           requests[i]?.onReply(replies ? replies[i] : reply, isCommandShared);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type Clock, NotSentError, pause } from '../../../core/index.js';
 import { isErrorReply } from '../error.js';
 import { addClientListeners } from './client-events.js';
@@ -11,6 +12,9 @@ export class GivenClientLifecycle implements ClientLifecycle {
   readonly #client: RedisClient;
   #removeListeners: () => void = () => undefined;
   #isAwaitingSignOfLife = false;
+  /** Text of the PING by which the present connection is tested. Empty without a connection. */
+  #proofText = '';
+  #mixUpError: Error | undefined;
 
   constructor(
     client: RedisClient,
@@ -28,10 +32,13 @@ export class GivenClientLifecycle implements ClientLifecycle {
   addListeners(): void {
     const onReady = (): void => {
       this.state.becomeReady();
-      this.state.health.report('up');
-      this.state.becomeUsable();
+      void this.#proveReplies();
     };
-    const onClose = (): void => this.state.becomeDisconnected('the connection is lost');
+    const onClose = (): void => {
+      this.#proofText = '';
+      this.#mixUpError = undefined;
+      this.state.becomeDisconnected('the connection is lost');
+    };
     const listeners = { connecting: () => undefined, ready: onReady, close: onClose, end: onClose };
     this.#removeListeners = addClientListeners(this.#client, listeners);
     if (this.#client.status === 'ready') onReady();
@@ -44,8 +51,12 @@ export class GivenClientLifecycle implements ClientLifecycle {
 
   ensureConnecting(): Error | undefined {
     if (this.state.isClosed) return createClosedError();
+    if (this.#mixUpError) return this.#mixUpError;
     const { status } = this.#client;
-    if (status === 'end') return new NotSentError('Connection is closed: the given client was ended');
+    if (status === 'end')
+      return new NotSentError(
+        'Connection is closed: the given client was ended, or has given up to reconnect, as its settings say: call its `connect`',
+      );
     if (status === 'wait') this.#client.connect().catch(() => undefined);
     return undefined;
   }
@@ -76,6 +87,31 @@ export class GivenClientLifecycle implements ClientLifecycle {
   }
 
   /**
+   * Makes the client usable once it has answered a PING with the text of that PING. A client may give each command the
+   * reply of an earlier one after a reconnection, and such a reply could look like a grant. That is seen with node-redis
+   * 5: https://github.com/redis/node-redis/issues/1593. Proxies answer PONG by themselves, and a user without the right
+   * to PING gets an error: both are accepted.
+   */
+  async #proveReplies(): Promise<void> {
+    const proofText = randomUUID();
+    this.#proofText = proofText;
+    this.#mixUpError = undefined;
+    const isExpected = (reply: unknown): boolean => [proofText, 'PONG'].includes(String(reply));
+    const onError = (error: unknown): boolean | undefined => (isErrorReply(error) ? true : undefined);
+    const isProved = await this.#client.call('PING', proofText).then(isExpected, onError);
+    if (isProved === undefined || this.#proofText !== proofText || this.state.isClosed) return;
+    if (isProved) {
+      this.state.health.report('up');
+      this.state.becomeUsable();
+      return;
+    }
+    this.#mixUpError = new NotSentError(
+      'the given client mixes up the replies of its commands, as node-redis 5 may after a reconnection: update it, or give the locks a client of their own',
+    );
+    this.state.becomeDisconnected(this.#mixUpError.message);
+  }
+
+  /**
    * Sends a PING once per time-out until the server answers. The late replies to earlier commands are no reliable sign,
    * because the client's `commandTimeout` may have ended these commands.
    */
@@ -85,7 +121,7 @@ export class GivenClientLifecycle implements ClientLifecycle {
     const { state } = this;
     while (!state.isUsable && state.isReady && !state.isClosed) {
       const isAnswered = await this.#client.call('PING').then(() => true, isErrorReply);
-      if (isAnswered && !state.isUsable) state.onReply(true);
+      if (isAnswered && !state.isUsable && !this.#mixUpError) state.onReply(true);
       if (!state.isUsable) await pause(this.clock, this.timeoutMs, { background: true });
     }
     this.#isAwaitingSignOfLife = false;

@@ -77,18 +77,27 @@ export class KeyTracking implements ServiceTracking {
     if (client === this.#listenerClient) this.#stop();
   }
 
+  /**
+   * Switches the tracking off for good: the application may want to track keys itself later. Until then a listener that
+   * is lost must not switch it off, because the connection for commands may be lost, too. A client that sends a command
+   * then may mix up the replies of its next connection: https://github.com/redis/node-redis/issues/3346
+   */
+  end(client: RedisClient): void {
+    if (client !== this.#listenerClient) return;
+    const [wasTracking, commandClient] = [this.#isTracking, this.#commandClient];
+    this.#stop();
+    if (!this.isApplicationClient || !wasTracking || commandClient?.status !== 'ready') return;
+    if (SharedTracking.of(commandClient).isUnused)
+      commandClient.call('CLIENT', 'TRACKING', 'OFF').catch(() => undefined);
+  }
+
   #stop(): void {
     this.#listenerClient = undefined;
     this.#listenerId = undefined;
-    const wasTracking = this.#isTracking;
     this.#isTracking = false;
     const client = this.#commandClient;
     this.#commandClient = undefined;
-    if (!client) return;
-    const hasNoServiceLeft = SharedTracking.of(client).remove(this);
-    // The application may want to switch tracking on for its own purposes later.
-    if (this.isApplicationClient && wasTracking && hasNoServiceLeft && client.status === 'ready')
-      client.call('CLIENT', 'TRACKING', 'OFF').catch(() => undefined);
+    if (client) SharedTracking.of(client).remove(this);
   }
 
   /** @param names texts or buffers; `null` for all keys */

@@ -45,13 +45,14 @@ export class SharedTracking {
     this.#listenerId = listenerId;
   }
 
-  /** Removes a service, and returns whether no service is left. */
-  remove(serviceTracking: ServiceTracking): boolean {
-    this.#serviceTrackings.delete(serviceTracking);
-    if (this.#receiver === serviceTracking) {
-      this.#receiver = undefined;
-      for (const other of this.#serviceTrackings) other.announceWithNextCommand();
-    }
+  get isUnused(): boolean {
     return this.#serviceTrackings.size === 0;
+  }
+
+  remove(serviceTracking: ServiceTracking): void {
+    this.#serviceTrackings.delete(serviceTracking);
+    if (this.#receiver !== serviceTracking) return;
+    this.#receiver = undefined;
+    for (const other of this.#serviceTrackings) other.announceWithNextCommand();
   }
 }

@@ -87,7 +87,7 @@ export class Subscription implements Subscriptions {
     this.#stopWatchingHealth();
     this.#nextCheck?.cancel();
     await this.#connectPromise;
-    if (this.#client) this.connection.tracking.stopListening(this.#client);
+    if (this.#client) this.connection.tracking.end(this.#client);
     if (this.#isSubscribed) await this.#unsubscribe();
     this.#client?.disconnect();
   }
