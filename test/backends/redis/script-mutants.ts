@@ -66,7 +66,7 @@ export const SCRIPT_MUTANTS: readonly ScriptMutant[] = [
   },
   {
     mistake: 'do not tell who is let in',
-    from: "redis.call('PUBLISH', channel, message)",
+    from: "redis.pcall('PUBLISH', channel, message)",
     to: '',
   },
   {
