@@ -99,7 +99,10 @@ export class GivenClientLifecycle implements ClientLifecycle {
     const isExpected = (reply: unknown): boolean => [proofText, 'PONG'].includes(String(reply));
     const onError = (error: unknown): boolean | undefined => (isErrorReply(error) ? true : undefined);
     const isProved = await this.#client.call('PING', proofText).then(isExpected, onError);
-    if (isProved === undefined || this.#proofText !== proofText || this.state.isClosed) return;
+    // The client's `commandTimeout` may have ended the PING, while its connection goes on.
+    if (isProved === undefined) await pause(this.clock, this.timeoutMs, { background: true });
+    if (this.#proofText !== proofText || this.state.isClosed) return;
+    if (isProved === undefined) return this.#proveReplies();
     if (isProved) {
       this.state.health.report('up');
       this.state.becomeUsable();
