@@ -6,7 +6,7 @@ import { ReportedHealth } from 'nestjs-distributed-lock/core';
 import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { LockHealthIndicator, LockHealthModule } from 'nestjs-distributed-lock/terminus';
 import { eventually } from '../support/eventually.js';
-import { application, closing } from './apps.js';
+import { application } from './apps.js';
 
 /** A store whose server is what the test says. */
 class Reporting extends MemoryLeaseStore {
@@ -66,7 +66,7 @@ describe('the health of locks', () => {
     const store = new Reporting();
     store.health.setAdvice('memory', 'maxmemory-policy evicts locks: set noeviction');
     const { app, check } = await open(store);
-    await app.get(LockService).acquire('a');
+    await using _lock = await app.get(LockService).acquire('a');
     await expect(check()).resolves.toMatchObject({
       status: 200,
       body: {
@@ -87,7 +87,7 @@ describe('the health of locks', () => {
   it('is down with the trouble, and says which locks are in doubt', async () => {
     const store = new Reporting();
     const { app, check } = await open(store);
-    await app.get(LockService).acquire('a');
+    await using _lock = await app.get(LockService).acquire('a');
     store.health.report('down', 'the connection is lost');
     await expect(check()).resolves.toMatchObject({
       status: 503,
@@ -145,6 +145,5 @@ describe('the health of locks', () => {
     await expect(app.get(LockHealthIndicator, { strict: false }).check('locks', 'other')).rejects.toThrow(
       'there is no backend "other", only [default, ledger]',
     );
-    closing(app);
   });
 });

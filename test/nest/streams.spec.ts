@@ -13,9 +13,9 @@ import {
 } from 'nestjs-distributed-lock';
 import { LockBackend } from 'nestjs-distributed-lock/core';
 import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
+import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { EMPTY, firstValueFrom, lastValueFrom, merge, Observable, of, Subject, tap, toArray } from 'rxjs';
 import { createLockedStream } from '../../lib/nest/locked/locked-stream.js';
-import { aborted } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
 import { atLeastMs } from '../support/machine.js';
 import { context, listening, inMemory, providing } from './apps.js';
@@ -182,12 +182,13 @@ describe('@Locked on a method that returns an Observable', () => {
   });
 
   it('never begins under a lock that is lost already', async () => {
-    const store = new MemoryLeaseStore();
-    await using service = new LockService(store);
-    const lock = await service.acquire('ticks_1');
-    const told = aborted(lock.signal);
+    const clock = new ManualClock();
+    const store = new MemoryLeaseStore(clock);
+    await using service = new LockService(store, { clock });
+    const lock = await service.acquire('ticks_1', { ttlMs: 3_000 });
     store.revoke('ticks_1');
-    await told;
+    await clock.advance(2_000);
+    expect(lock.signal.aborted).toBe(true);
     const stream = createLockedStream(
       async (work) => {
         await work([lock]);
