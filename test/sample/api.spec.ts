@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { fenced } from 'nestjs-distributed-lock/typeorm';
 import type { Order } from '../../sample-app/database/order.entity.js';
 import { Transactions } from '../../sample-app/database/transactions.js';
+import { Gate } from '../conformance/contract.js';
 import { wantedOf } from '../backends/describe-backend.js';
 import { Sale } from './sale.js';
 import { DATABASES, type SaleServer, startSaleServer } from './sale-server.js';
@@ -114,11 +115,13 @@ for (const type of wantedOf(DATABASES))
     });
 
     it('refuses the write of a former holder, and sells nothing', async () => {
-      const paying = sale.nextPayment();
+      const isFenced = new Gate();
+      const paying = sale.nextPayment(isFenced.opened);
       const purchase = sale.buy({ buyer: 'a' });
       await paying;
       const newest = { fencingToken: 2n ** 62n };
       await sale.app.get(Transactions).run((manager) => fenced(manager, 'sale:42', newest, async () => undefined));
+      isFenced.open();
       await expect(purchase).resolves.toMatchObject({ status: 409, body: { code: 'LOCK_STALE_FENCE' } });
       await expect(sale.get('/sales/42')).resolves.toMatchObject({ stock: 10 });
     });

@@ -47,13 +47,17 @@ export class Sale implements AsyncDisposable {
     }
   }
 
-  /** Resolves when a payment begins: its process has the lock, and has read the stock and not written it yet. */
-  nextPayment(): Promise<void> {
+  /**
+   * Resolves when a payment begins: its process has the lock, and has read the stock and not written it yet. The payment
+   * goes on when `mayEnd` resolves.
+   */
+  nextPayment(mayEnd?: Promise<void>): Promise<void> {
     const payment = this.app.get(Payment, { strict: false });
     const take = payment.take.bind(payment);
     return new Promise((resolve) => {
-      payment.take = (saleId, buyer) => {
+      payment.take = async (saleId, buyer) => {
         resolve();
+        await mayEnd;
         return take(saleId, buyer);
       };
     });

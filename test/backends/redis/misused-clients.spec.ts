@@ -9,7 +9,7 @@ import { RedisServer } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
 import { timeLimitOf } from '../../support/machine.js';
 import { RedisWorld } from './redis-world.js';
-import { untilTracked } from './tracked-locks.js';
+import { countTrackedClients } from './tracked-locks.js';
 
 const LONG = { ttlMs: 30_000, waitMs: 20_000 };
 
@@ -71,7 +71,8 @@ describe('a client that an application shares with its locks', () => {
     const client = givenClient();
     const locks = world.closing(new LockService(redis({ client })));
     const lock = await locks.acquire('key', LONG);
-    await untilTracked();
+    // Else the first ON, and not that for the next listener, would end the wait below.
+    await eventually(async () => (await countTrackedClients(world.operator)) === 1);
     const trackingCommands: string[] = [];
     const monitor = await monitorRedis(world.server.port, ({ args: [command, subcommand, value] }) => {
       if (`${command} ${subcommand}`.toLowerCase() === 'client tracking') trackingCommands.push(String(value));
