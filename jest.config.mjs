@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 
 import { ENTRY_POINTS } from './scripts/entry-points.cjs';
+import { listIgnored } from './scripts/lanes.mjs';
 import { findMysql } from './scripts/mysql.mjs';
 import { swcOptions } from './test/support/ts-sources.cjs';
 
@@ -32,12 +33,12 @@ export default {
     ),
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
-  testPathIgnorePatterns: ['/node_modules/', ...leftOut.map((folder) => `<rootDir>/test/backends/${folder}/`)],
+  testPathIgnorePatterns: [...listIgnored(), ...leftOut.map((folder) => `<rootDir>/test/backends/${folder}/`)],
   modulePathIgnorePatterns: ['<rootDir>/dist'],
   // The packages of test/orms are not those of the project: jest.orms.config.mjs.
   testMatch: ['<rootDir>/bench/**/*.spec.ts', '<rootDir>/test/!(orms)/**/*.spec.ts'],
-  // Most of the time tests wait. With more at once, short leases wait for the processor: other steps run beside these.
-  maxWorkers: availableParallelism() + 1,
+  // Most of the time tests wait; other steps run beside these.
+  maxWorkers: availableParallelism() + 2,
   testSequencer: '<rootDir>/scripts/longest-first.mjs',
   // A process for each file: an AsyncLocalStorage that one file leaves behind costs every promise of the next ones.
   workerIdleMemoryLimit: 0,

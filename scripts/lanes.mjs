@@ -1,6 +1,7 @@
 /** Divides the tests into lanes by the servers that they need. Each takes a few minutes. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { env } from 'node:process';
 
 /** Lanes of backends that share one. Any other backend has a lane of its own. */
 const LANE_OF = { memory: 'core', redlock: 'redis', typeorm: 'sql', postgres: 'sql', mysql: 'sql', sqlite: 'sql' };
@@ -22,11 +23,16 @@ for (const folder of readdirSync(join(import.meta.dirname, '../lib/backends'))) 
 /** Returns the arguments of jest for a lane: its specs, or for `core` the specs of all other lanes to ignore. */
 export function jestArgumentsOf(lane) {
   if (lane === 'core') {
-    return ['/node_modules/', ...[...lanes.values()].flat()].map((pattern) => `--testPathIgnorePatterns=${pattern}`);
+    return [...listIgnored(), ...[...lanes.values()].flat()].map((pattern) => `--testPathIgnorePatterns=${pattern}`);
   }
   const patterns = lanes.get(lane);
   if (!patterns) throw new Error(`--lane is one of core, ${[...lanes.keys()].join(', ')}`);
   return patterns;
+}
+
+/** Returns patterns of the specs that are never run, or not in this tier: long specs have a name that says so. */
+export function listIgnored() {
+  return ['/node_modules/', ...(env.LOCK_TIER === 'quick' ? ['\\.long\\.spec\\.ts$'] : [])];
 }
 
 /** Returns the lane of a spec. */

@@ -1,15 +1,15 @@
 /**
- * Runs the tests. The last line says how many passed and failed.
+ * Runs the tests: those of the quick tier, or with `--all` each one. The last line says how many passed and failed.
  * - `--unit` runs the tests that need no server, and `--lane redis` those of one lane.
  * - `--newer` uses the newest servers.
- * - `--record` writes the result of a whole run to docs/tested-with.json.
  * - LOCK_BACKENDS=redis,sqlite leaves out all other backends.
  *
- * Other arguments go to jest.
+ * Other arguments go to jest, which runs all tests of the specs that it finds by them. A whole run with `--all` writes
+ * its result to docs/tested-with.json.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { argv, execPath } from 'node:process';
+import { argv, env, execPath } from 'node:process';
 
 import { installE2e, runE2e } from './e2e-step.mjs';
 import { execute, root } from './execute.mjs';
@@ -20,8 +20,13 @@ import { TestRun } from './test-run.mjs';
 import { recordRun } from './tested-with.mjs';
 
 const nodes = join(root, 'test/nodes');
-const [flags, jestArgs] = parseArguments(argv.slice(2));
+const { flags, lane, words } = parseArguments(argv.slice(2));
 const unitOnly = flags.has('--unit');
+// Who names a spec wants all of it.
+const isQuick = !flags.has('--all') && words.length === 0;
+// Jest's configurations and test/support/tier.ts read it.
+if (isQuick) env.LOCK_TIER = 'quick';
+const jestArgs = [...(lane === undefined ? [] : jestArgumentsOf(lane)), ...words];
 
 /** Folders of the specs that need no server. */
 const FOLDERS_WITHOUT_SERVERS = 'clients|core|nest|nestjs-locks|simulation|support|types';
@@ -46,11 +51,13 @@ const CORE_AND_CONNECTIONS = [
 ];
 
 /** Specs for other versions of Node. The newest also runs those of the Nest side. */
-const SPECS_ON_NODE = { 'node-22': CORE_AND_CONNECTIONS, 'node-24': ['test/nest/', ...CORE_AND_CONNECTIONS] };
+const SPECS_ON_NODE = isQuick
+  ? { 'node-24': ['test/core', ...SINGLE_WORKER] }
+  : { 'node-22': CORE_AND_CONNECTIONS, 'node-24': ['test/nest/', ...CORE_AND_CONNECTIONS] };
 
 const unitStep = { name: 'unit tests', run: () => runJest([...SINGLE_WORKER, ...UNIT_SPECS]) };
 
-const otherNestSteps = ['nest-10', 'nest-11'].map((name) => ({
+const otherNestSteps = (isQuick ? ['nest-10'] : ['nest-10', 'nest-11']).map((name) => ({
   name: `tests on ${name}`,
   prepare: () => install(`test/${name}`),
   run: () => runJest(['--config', `jest.${name}.config.mjs`, ...SINGLE_WORKER]),
@@ -63,7 +70,7 @@ const ormStep = {
 };
 
 /** Steps for the applications of test/e2e. Each has its own dependencies and test runner. */
-const applications = ['nest-10', 'nest-11', 'nest-12'].map((name) => ({
+const applications = (isQuick ? ['nest-12'] : ['nest-10', 'nest-11', 'nest-12']).map((name) => ({
   name: `tests of the application ${name}`,
   prepare: () => installE2e(name),
   run: () => runE2e(name),
@@ -84,7 +91,7 @@ const testRun = new TestRun();
 const minutes = new Map();
 
 if (unitOnly) {
-  await runAll([{ name: 'unit tests', run: () => runJest([...jestArgs, SHARED_PROCESSES, ...UNIT_SPECS]) }]);
+  await runAll([{ ...unitStep, run: () => runJest([...jestArgs, SHARED_PROCESSES, ...UNIT_SPECS]) }]);
 } else {
   const needsPackage = jestArgs.length === 0 || findSpecs(jestArgs).some(isPackageSpec);
   countPreparation(installServers());
@@ -106,7 +113,8 @@ for (const left of await testRun.end()) {
 }
 for (const failure of failures) console.error(`Failed in ${failure}`);
 for (const [name, spent] of minutes) console.log(`${spent.toFixed(1).padStart(6)} min  ${name}`);
-if (flags.has('--record')) recordRun({ isNewer: flags.has('--newer'), passed, failed });
+if (flags.has('--all') && !unitOnly && jestArgs.length === 0)
+  recordRun({ isNewer: flags.has('--newer'), passed, failed });
 process.exitCode = failed === 0 ? 0 : 1;
 console.log(`${passed} passed, ${failed} failed`);
 
@@ -137,14 +145,17 @@ function countPreparation(prepared) {
 }
 
 function parseArguments(args) {
-  const lane = args.indexOf('--lane');
-  const expanded =
-    lane < 0 ? args : [...args.slice(0, lane), ...jestArgumentsOf(args[lane + 1]), ...args.slice(lane + 2)];
-  return [new Set(expanded.filter(isFlag)), expanded.filter((arg) => !isFlag(arg))];
+  const at = args.indexOf('--lane');
+  const others = at < 0 ? args : args.toSpliced(at, 2);
+  return {
+    lane: at < 0 ? undefined : args[at + 1],
+    flags: new Set(others.filter(isFlag)),
+    words: others.filter((arg) => !isFlag(arg)),
+  };
 }
 
 function isFlag(arg) {
-  return ['--unit', '--newer', '--record'].includes(arg);
+  return ['--unit', '--newer', '--all'].includes(arg);
 }
 
 function isPackageSpec(spec) {

@@ -34,13 +34,14 @@ export function wantedOf<Name extends string>(names: readonly Name[]): Name[] {
  * some of ours, the promises that are exported for the stores of others are checked, too, and those of a lock store.
  */
 export function describeBackend(name: BackendName, more: () => void = () => undefined): void {
-  const { harness, leaseStore = false, lockStore = false } = registered(name);
+  const { harness, leaseStore = false, lockStore = false, quick = false } = registered(name);
   for (const wantedName of wantedOf([name])) {
-    describePromises(wantedName, harness(), (suite) => {
+    const declare = (suite: Suite): void => {
       contractPromises(suite);
       if (leaseStore) describe('the conformance suite', () => storePromises(suite));
       if (lockStore) describe('a lock store', () => lockStorePromises(suite));
-    });
+    };
+    describePromises(wantedName, harness(), declare, { timedInQuickTier: quick });
     describe(wantedName, more);
   }
 }

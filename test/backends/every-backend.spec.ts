@@ -24,7 +24,8 @@ describe('every backend', () => {
 
   it.each(NAMES)('%s has a spec for the contract, and one for its faults', (name) => {
     expect(textOf(contractOf(name))).toContain(`describeBackend('${name}'`);
-    const { faults } = registered(name);
-    if (faults.length > 0) expect(textOf(`${name}-faults.spec.ts`)).toContain(`describeFaults('${name}')`);
+    const { faults, quick = false } = registered(name);
+    const faultsSpec = quick ? `${name}-faults.spec.ts` : `${name}-faults.long.spec.ts`;
+    if (faults.length > 0) expect(textOf(faultsSpec)).toContain(`describeFaults('${name}')`);
   });
 });

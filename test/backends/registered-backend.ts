@@ -52,6 +52,10 @@ export type FaultName =
 export interface RegisteredBackend {
   /** Servers of its own, and how clients reach them. */
   readonly harness: (options?: HarnessOptions) => BackendHarness;
+  /**
+   * Whether it stands for its family in the quick tier: there it alone has the timed promises and the faults. @default false
+   */
+  readonly quick?: boolean;
   /** The themes of `test/faults` that it goes through. */
   readonly faults: readonly FaultName[];
   /** Whether `sessionTtlMs` matters. @default false */

@@ -58,9 +58,10 @@ const MYSQL_SESSION = {
 
 /** Every backend, in each of its modes, once. All tests that run on several backends are fed from here. */
 export const REGISTRY = {
-  memory: { harness: memoryHarness, faults: [], leaseStore: true, lockStore: true },
+  memory: { quick: true, harness: memoryHarness, faults: [], leaseStore: true, lockStore: true },
 
   'redis-queue': {
+    quick: true,
     harness: () => redisHarness('queue'),
     faults: [...COMMON, 'history-of-shares', 'servers', 'costs', 'idle', 'idle-in-line', 'network', 'order', 'resend'],
     costs: QUEUE,
@@ -88,6 +89,7 @@ export const REGISTRY = {
     lockStore: true,
   },
   'redis-getset': {
+    quick: true,
     harness: () => redisHarness('getset'),
     faults: ['history-of-kills', 'servers', 'costs', 'order'],
     // A lease that is about to end is left to end.
@@ -106,6 +108,7 @@ export const REGISTRY = {
   },
   ...NODE_REDIS_BACKENDS,
   redlock: {
+    quick: true,
     harness: () => redlockHarness(),
     faults: [...COMMON, 'servers', 'costs', 'hammer'],
     // One to each of five nodes.
@@ -114,6 +117,7 @@ export const REGISTRY = {
   },
 
   'memcached-meta': {
+    quick: true,
     harness: () => memcachedHarness('meta'),
     faults: [...COMMON, 'history-of-shares', 'servers', 'costs', 'hammer', 'idle', 'idle-in-line', 'network', 'order'],
     costs: POLLING,
@@ -128,6 +132,7 @@ export const REGISTRY = {
   },
 
   etcd: {
+    quick: true,
     harness: (options) => etcdHarness(1, options),
     sessions: true,
     faults: [...COMMON, 'history-of-shares', 'servers', 'costs', 'idle', 'idle-in-line', 'order'],
@@ -142,6 +147,7 @@ export const REGISTRY = {
   },
 
   zookeeper: {
+    quick: true,
     harness: (options) => zookeeperHarness('sequential', 'single', options),
     sessions: true,
     faults: [
@@ -174,17 +180,18 @@ export const REGISTRY = {
   },
 
   sqlite: {
+    quick: true,
     harness: () => sqliteHarness(),
     faults: [...COMMON, 'history-of-shares', 'fence', 'hammer'],
     lockStore: true,
   },
   'sqlite-driver': { harness: () => sqliteHarness('driver'), faults: ['processes', 'history', 'fence'] },
-  postgres: { harness: () => sqlHarness('postgres'), ...POSTGRES_LEASE, lockStore: true },
+  postgres: { quick: true, harness: () => sqlHarness('postgres'), ...POSTGRES_LEASE, lockStore: true },
   'postgres-driver': { harness: () => sqlHarness('postgres-driver'), ...POSTGRES_LEASE },
-  mariadb: { harness: () => sqlHarness('mariadb'), ...MYSQL_LEASE },
+  mariadb: { quick: true, harness: () => sqlHarness('mariadb'), ...MYSQL_LEASE },
   mysql: { harness: () => sqlHarness('mysql'), ...MYSQL_LEASE },
   // A row that the database gave to a waiter whom it no longer reaches is his until the end of his TTL: no `idle-in-line`.
-  'postgres-row': { harness: () => sqlHarness('postgres-row'), ...POSTGRES_ROW },
+  'postgres-row': { quick: true, harness: () => sqlHarness('postgres-row'), ...POSTGRES_ROW },
   'postgres-driver-row': {
     harness: () => sqlHarness('postgres-driver-row'),
     ...POSTGRES_ROW,
@@ -199,7 +206,7 @@ export const REGISTRY = {
     harness: (options) => sqlHarness('postgres-driver-session', options),
     ...POSTGRES_SESSION,
   },
-  'mariadb-session': { harness: (options) => sqlHarness('mariadb-session', options), ...MYSQL_SESSION },
+  'mariadb-session': { quick: true, harness: (options) => sqlHarness('mariadb-session', options), ...MYSQL_SESSION },
   'mysql-session': { harness: (options) => sqlHarness('mysql-session', options), ...MYSQL_SESSION },
 } as const satisfies Record<string, RegisteredBackend>;
 

@@ -4,7 +4,7 @@ import { Holder } from '../support/harness-holder.js';
 import { aborted, failureOf, handled, LONG_TTL_MS, SLACK_MS } from './contract.js';
 import type { Suite } from './suite.js';
 
-export function close({ harness, it, alone }: Suite): void {
+export function close({ harness, it, timed }: Suite): void {
   it('tells the holders, and frees what they hold', async (contract) => {
     const [ours, theirs] = [new LockService(await harness.connect()), await contract.service()];
     const key = contract.key();
@@ -53,7 +53,7 @@ export function close({ harness, it, alone }: Suite): void {
 
   if (harness.freeze) {
     const { freeze } = harness;
-    alone('never hangs, with a server that does not answer', async (contract) => {
+    timed.alone('never hangs, with a server that does not answer', async (contract) => {
       const service = new LockService(await harness.connect());
       const lock = await service.acquire(contract.key(), { ttlMs: LONG_TTL_MS });
       const told = aborted(lock.signal);
@@ -71,7 +71,7 @@ export function close({ harness, it, alone }: Suite): void {
 
   if (harness.connection) {
     const { connection } = harness;
-    it('lets the process end by itself, with a lock taken and given back and one held', async (contract) => {
+    timed.it('lets the process end by itself, with a lock taken and given back and one held', async (contract) => {
       await using holder = await Holder.start(connection());
       await holder.acquire(contract.key(), { ttlMs: LONG_TTL_MS });
       await holder.close();

@@ -19,7 +19,7 @@ import { release } from './release.js';
 import { sequencers } from './sequencers.js';
 import { severalKeys } from './several-keys.js';
 import { sharing } from './sharing.js';
-import { declarePromises, type Suite } from './suite.js';
+import { declarePromises, type Suite, type SuiteOptions } from './suite.js';
 import { transferring } from './transferring.js';
 import { waiting } from './waiting.js';
 
@@ -58,10 +58,15 @@ export function contractPromises(suite: Suite): void {
 }
 
 /** Promises on a server that starts before them and ends after them; see `Suite` for which run side by side. */
-export function describePromises(name: string, harness: BackendHarness, declare: (suite: Suite) => void): void {
+export function describePromises(
+  name: string,
+  harness: BackendHarness,
+  declare: (suite: Suite) => void,
+  options?: SuiteOptions,
+): void {
   describe(name, () => {
     runServer(harness);
-    declarePromises(harness, declare);
+    declarePromises(harness, declare, options);
   });
 }
 

@@ -8,7 +8,7 @@ import type { Suite } from './suite.js';
 /** The core appends eleven bits for hand-offs, and a token must fit a signed 64-bit column. */
 const TOKEN_LIMIT = 2n ** 52n;
 
-export function fencing({ harness, it, revoking, alone }: Suite): void {
+export function fencing({ harness, it, timed }: Suite): void {
   it('numbers the acquisitions of a key upwards, whoever makes them', async (contract) => {
     const backends = [await contract.backend(), await contract.backend(), await contract.backend()];
     const key = contract.key();
@@ -31,7 +31,7 @@ export function fencing({ harness, it, revoking, alone }: Suite): void {
     await lock.release();
   });
 
-  revoking('goes on upwards after a lease ran out, and after one was taken away', async (contract) => {
+  timed.revoking('goes on upwards after a lease ran out, and after one was taken away', async (contract) => {
     const [ours, theirs] = [await contract.backend(), await contract.backend()];
     const key = contract.key();
     const ranOut = await contract.win(ours, key);
@@ -58,7 +58,9 @@ export function fencing({ harness, it, revoking, alone }: Suite): void {
       await after.release();
     };
     for (const how of [{ empty: true }, { empty: false }]) {
-      alone(`goes on upwards after a restart of the server, ${inspect(how)}`, (contract) => restarted(contract, how));
+      timed.alone(`goes on upwards after a restart of the server, ${inspect(how)}`, (contract) =>
+        restarted(contract, how),
+      );
     }
   }
 }

@@ -5,10 +5,10 @@ import { Holder } from '../support/harness-holder.js';
 import { aborted, failureOf, SLACK_MS, throughout } from './contract.js';
 import type { Suite } from './suite.js';
 
-export function holding({ harness, it, alone }: Suite): void {
+export function holding({ harness, timed }: Suite): void {
   const { expiresLateMs = 0 } = harness;
 
-  it('keeps the key for three TTLs and longer, without a doubt', async (contract) => {
+  timed.it('keeps the key for three TTLs and longer, without a doubt', async (contract) => {
     const [holder, other] = [await contract.service(), await contract.backend()];
     const key = contract.key();
     // Long enough for a process that gets no processor for a while; others wait meanwhile, too.
@@ -24,7 +24,7 @@ export function holding({ harness, it, alone }: Suite): void {
   });
 
   // Two timers of one process: which of them is late must not depend on what else it does.
-  alone('ends after one TTL without a watchdog, for the holder before anybody else', async (contract) => {
+  timed.alone('ends after one TTL without a watchdog, for the holder before anybody else', async (contract) => {
     const [holder, other] = [await contract.service(), await contract.service()];
     const key = contract.key();
     const since = performance.now();
@@ -43,7 +43,7 @@ export function holding({ harness, it, alone }: Suite): void {
     await next.release();
   });
 
-  it('is lost after maxHoldMs, and free for others at once', async (contract) => {
+  timed.it('is lost after maxHoldMs, and free for others at once', async (contract) => {
     const [holder, other] = [await contract.service(), await contract.service()];
     const key = contract.key();
     const ttlMs = 20_000;
@@ -55,22 +55,25 @@ export function holding({ harness, it, alone }: Suite): void {
     await next.release();
   });
 
-  it('frees the key of a holder that vanished within its TTL, and not before it had stopped trusting it', async (contract) => {
-    const [dead, other] = [await contract.backend(), await contract.backend()];
-    const key = contract.key();
-    const lease = await contract.win(dead, key);
-    const next = await contract.win(other, key, { waitMs: lease.times.serverTtlMs * 3 + 5_000 });
-    const waited = performance.now() - lease.times.sentAt;
-    expect(waited).toBeGreaterThan(lease.times.serverTtlMs * 0.99 - 2);
-    expect(waited).toBeLessThan(lease.times.serverTtlMs + expiresLateMs + harness.wakesWithinMs + SLACK_MS);
-    expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
-    await next.release();
-    await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
-  });
+  timed.it(
+    'frees the key of a holder that vanished within its TTL, and not before it had stopped trusting it',
+    async (contract) => {
+      const [dead, other] = [await contract.backend(), await contract.backend()];
+      const key = contract.key();
+      const lease = await contract.win(dead, key);
+      const next = await contract.win(other, key, { waitMs: lease.times.serverTtlMs * 3 + 5_000 });
+      const waited = performance.now() - lease.times.sentAt;
+      expect(waited).toBeGreaterThan(lease.times.serverTtlMs * 0.99 - 2);
+      expect(waited).toBeLessThan(lease.times.serverTtlMs + expiresLateMs + harness.wakesWithinMs + SLACK_MS);
+      expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
+      await next.release();
+      await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
+    },
+  );
 
   if (harness.connection) {
     const { connection } = harness;
-    it('frees the key of a process killed by SIGKILL within its TTL', async (contract) => {
+    timed.it('frees the key of a process killed by SIGKILL within its TTL', async (contract) => {
       const other = await contract.service();
       const key = contract.key();
       // Long enough for a process that gets no processor for a while.

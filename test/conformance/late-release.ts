@@ -7,7 +7,7 @@ import type { Suite } from './suite.js';
 const CALLERS = 50;
 
 /** A call with `awaitRelease: false` ends before its release is answered. */
-export function lateRelease({ harness, it, alone }: Suite): void {
+export function lateRelease({ harness, it, timed }: Suite): void {
   const late = { awaitRelease: false, ttlMs: LONG_TTL_MS, waitMs: PATIENT_MS };
 
   const stampede = async (contract: Contract, where: 'per call' | 'per service'): Promise<void> => {
@@ -62,7 +62,7 @@ export function lateRelease({ harness, it, alone }: Suite): void {
   // Transactional work fails with its commit, which comes before the release.
   if (harness.freeze && harness.transactional !== true) {
     const { freeze } = harness;
-    alone('that fails is an event, not an error of the call', async (contract) => {
+    timed.alone('that fails is an event, not an error of the call', async (contract) => {
       const failures: LockEvents['backendFailed'][] = [];
       const ours = await contract.service({ observers: [{ backendFailed: (event) => failures.push(event) }] });
       const theirs = await contract.service();

@@ -9,7 +9,7 @@ function delayOf(shortTtlMs: number): number {
   return shortTtlMs < 400 ? 400 : shortTtlMs / 2;
 }
 
-export function lockDelay({ harness, it }: Suite): void {
+export function lockDelay({ harness, it, timed }: Suite): void {
   const { shortTtlMs, wakesWithinMs, expiresLateMs = 0 } = harness;
   const ttlMs = processTtlOf(harness);
   const lockDelayMs = delayOf(shortTtlMs);
@@ -25,7 +25,7 @@ export function lockDelay({ harness, it }: Suite): void {
     return;
   }
 
-  it('keeps the key closed for so much longer than its holder trusted it', async (contract) => {
+  timed.it('keeps the key closed for so much longer than its holder trusted it', async (contract) => {
     const [holder, other] = [await contract.service(), await contract.service()];
     const key = contract.key();
     const lock = await holder.acquire(key, { ttlMs, lockDelayMs, watchdog: false });
@@ -55,20 +55,23 @@ export function lockDelay({ harness, it }: Suite): void {
 
   if (harness.connection) {
     const { connection } = harness;
-    it('keeps the key of a process killed by SIGKILL closed for so long, and no longer than that and its TTL', async (contract) => {
-      const other = await contract.service();
-      const key = contract.key();
-      await using holder = await Holder.start(connection());
-      await holder.acquire(key, { ttlMs, lockDelayMs });
-      const endsAt = performance.now();
-      await holder.kill();
-      const killedAt = performance.now();
-      const next = await other.acquire(key, { waitMs: atMostMs * 3 });
-      const nextAt = performance.now();
-      // A busy machine tells of the end late, when a part of the delay is over.
-      expect(nextAt - endsAt).toBeGreaterThan(lockDelayMs);
-      expect(nextAt - killedAt).toBeLessThan(atMostMs);
-      await next.release();
-    });
+    timed.it(
+      'keeps the key of a process killed by SIGKILL closed for so long, and no longer than that and its TTL',
+      async (contract) => {
+        const other = await contract.service();
+        const key = contract.key();
+        await using holder = await Holder.start(connection());
+        await holder.acquire(key, { ttlMs, lockDelayMs });
+        const endsAt = performance.now();
+        await holder.kill();
+        const killedAt = performance.now();
+        const next = await other.acquire(key, { waitMs: atMostMs * 3 });
+        const nextAt = performance.now();
+        // A busy machine tells of the end late, when a part of the delay is over.
+        expect(nextAt - endsAt).toBeGreaterThan(lockDelayMs);
+        expect(nextAt - killedAt).toBeLessThan(atMostMs);
+        await next.release();
+      },
+    );
   }
 }

@@ -6,12 +6,12 @@ import { timeLimitOf } from '../support/machine.js';
 import { aborted, blockEventLoop, type Contract, failureOf, SLACK_MS, handled } from './contract.js';
 import type { Suite } from './suite.js';
 
-export function loss({ harness, revoking, alone }: Suite): void {
+export function loss({ harness, timed }: Suite): void {
   const { shortTtlMs } = harness;
   /** Long enough for a process that gets no processor before it revokes, or when the renewal is due. */
   const patientTtlMs = Math.max(6_000, shortTtlMs);
 
-  revoking(
+  timed.revoking(
     'of a key taken away on the server is told with the next renewal, and withLock rejects',
     async (contract) => {
       const service = await contract.service();
@@ -32,7 +32,7 @@ export function loss({ harness, revoking, alone }: Suite): void {
     },
   );
 
-  revoking('never hides the error of the work', async (contract) => {
+  timed.revoking('never hides the error of the work', async (contract) => {
     const service = await contract.service();
     const key = contract.key();
     const own = new Error('out of stock');
@@ -45,7 +45,7 @@ export function loss({ harness, revoking, alone }: Suite): void {
     await expect(failureOf(work)).resolves.toBe(own);
   });
 
-  alone('makes a later release quiet and quick, and harmless to the next holder', async (contract) => {
+  timed.alone('makes a later release quiet and quick, and harmless to the next holder', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
     const lock = await ours.acquire(key, { ttlMs: patientTtlMs });
@@ -60,7 +60,7 @@ export function loss({ harness, revoking, alone }: Suite): void {
     await next.release();
   });
 
-  revoking('lets the next caller of the same process try', async (contract) => {
+  timed.revoking('lets the next caller of the same process try', async (contract) => {
     const service = await contract.service();
     const key = contract.key();
     const lock = await service.acquire(key, { ttlMs: patientTtlMs });
@@ -72,7 +72,7 @@ export function loss({ harness, revoking, alone }: Suite): void {
     await next.release();
   });
 
-  alone(
+  timed.alone(
     'shows in the first synchronous step after the event loop was blocked for longer than the TTL',
     async (contract) => {
       const service = await contract.service();
@@ -87,7 +87,7 @@ export function loss({ harness, revoking, alone }: Suite): void {
     },
   );
 
-  alone('does not follow from an event loop that was blocked for less, across a renewal', async (contract) => {
+  timed.alone('does not follow from an event loop that was blocked for less, across a renewal', async (contract) => {
     const service = await contract.service();
     const ttlMs = Math.max(2_000, shortTtlMs);
     const askedAt = performance.now();
@@ -103,7 +103,7 @@ export function loss({ harness, revoking, alone }: Suite): void {
 
   if (harness.freeze) {
     const { freeze } = harness;
-    alone(
+    timed.alone(
       'is told on our own clock when the server falls silent: jeopardy first, before the TTL ends',
       async (contract) => {
         const service = await contract.service();
@@ -132,7 +132,7 @@ export function loss({ harness, revoking, alone }: Suite): void {
       },
     );
 
-    alone('is no loss when the server comes back in time: held, jeopardy, held', async (contract) => {
+    timed.alone('is no loss when the server comes back in time: held, jeopardy, held', async (contract) => {
       const events: string[] = [];
       const observers = [
         { jeopardy: () => events.push('jeopardy'), safe: () => events.push('safe'), lost: () => events.push('lost') },
@@ -153,7 +153,7 @@ export function loss({ harness, revoking, alone }: Suite): void {
       await lock.release();
     });
 
-    alone(
+    timed.alone(
       'of contact while waiting is a LockBackendError or a time-out, in time, and leaves nothing',
       async (contract) => {
         const service = await contract.service();
@@ -188,13 +188,13 @@ export function loss({ harness, revoking, alone }: Suite): void {
     };
     for (const how of fatal) {
       const name = `by a restart of the server, ${inspect(how)}, is told soon after, and the former release is harmless`;
-      alone(name, (contract) => restarted(contract, how));
+      timed.alone(name, (contract) => restarted(contract, how));
     }
   }
 
   if (harness.restart && harness.boundToConnection !== true) {
     const { restart } = harness;
-    alone('does not follow from a restart that keeps all data', async (contract) => {
+    timed.alone('does not follow from a restart that keeps all data', async (contract) => {
       const [ours, theirs] = [await contract.service(), await contract.service()];
       const key = contract.key();
       const lock = await ours.acquire(key, { ttlMs: 20_000 });

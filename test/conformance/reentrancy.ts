@@ -7,7 +7,7 @@ import type { Suite } from './suite.js';
 /** No lock is lost to a process that gets no processor for a while. */
 const LONG = { defaults: { ttlMs: LONG_TTL_MS } };
 
-export function reentrancy({ harness, it, revoking }: Suite): void {
+export function reentrancy({ harness, it, timed }: Suite): void {
   it('lets the same call tree in again, under one token, until the outermost leaves', async (contract) => {
     const [ours, theirs] = [await contract.service(LONG), await contract.service()];
     const key = contract.key();
@@ -54,7 +54,7 @@ export function reentrancy({ harness, it, revoking }: Suite): void {
     await held;
   });
 
-  revoking('does not let anybody into a lock that is lost', async (contract) => {
+  timed.revoking('does not let anybody into a lock that is lost', async (contract) => {
     // A renewal tells of the loss; until then nothing else may end the lock.
     const ttlMs = Math.max(6_000, harness.shortTtlMs);
     const service = await contract.service({ defaults: { ttlMs } });

@@ -4,7 +4,7 @@ import { timeLimitOf } from '../support/machine.js';
 import { LONG_TTL_MS, SLACK_MS } from './contract.js';
 import type { Suite } from './suite.js';
 
-export function release({ harness, it, revoking, alone }: Suite): void {
+export function release({ harness, it, revoking, timed }: Suite): void {
   it('leaves nothing, and the key free', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
@@ -51,7 +51,7 @@ export function release({ harness, it, revoking, alone }: Suite): void {
     await expect(harness.leftovers(key)).resolves.toEqual([]);
   });
 
-  it('of an expired lease is quiet', async (contract) => {
+  timed.it('of an expired lease is quiet', async (contract) => {
     const backend = await contract.backend();
     const key = contract.key();
     const lease = await contract.win(backend, key);
@@ -64,7 +64,7 @@ export function release({ harness, it, revoking, alone }: Suite): void {
 
   if (harness.freeze) {
     const { freeze } = harness;
-    alone('never hangs, with a server that does not answer, and is made good later', async (contract) => {
+    timed.alone('never hangs, with a server that does not answer, and is made good later', async (contract) => {
       const [ours, theirs] = [await contract.service(), await contract.service()];
       const key = contract.key();
       const lock = await ours.acquire(key);

@@ -4,7 +4,7 @@ import { handled } from './contract.js';
 import type { Suite } from './suite.js';
 
 /** A holder's sequencer is believed for as long as it has the lock, and never again. */
-export function sequencers({ harness, it, revoking, alone }: Suite): void {
+export function sequencers({ harness, it, timed }: Suite): void {
   const ttlMs = 20_000;
 
   it('are valid in every process while the lock is held, for its key and no other', async (contract) => {
@@ -49,27 +49,30 @@ export function sequencers({ harness, it, revoking, alone }: Suite): void {
     await other.release();
   });
 
-  revoking('are stale once the lock was lost: taken away on the server, or not renewed in time', async (contract) => {
-    const [ours, theirs, dead] = [await contract.service(), await contract.service(), await contract.backend()];
-    const [key, abandoned] = [contract.key(), contract.key()];
-    const lock = await ours.acquire(key, { ttlMs });
-    const shown = lock.sequencer();
-    await harness.revoke(key);
-    const next = await theirs.acquire(key, { ttlMs, waitMs: 10_000 });
-    await expect(theirs.checkSequencer(shown)).resolves.toBe('stale');
-    await next.release();
+  timed.revoking(
+    'are stale once the lock was lost: taken away on the server, or not renewed in time',
+    async (contract) => {
+      const [ours, theirs, dead] = [await contract.service(), await contract.service(), await contract.backend()];
+      const [key, abandoned] = [contract.key(), contract.key()];
+      const lock = await ours.acquire(key, { ttlMs });
+      const shown = lock.sequencer();
+      await harness.revoke(key);
+      const next = await theirs.acquire(key, { ttlMs, waitMs: 10_000 });
+      await expect(theirs.checkSequencer(shown)).resolves.toBe('stale');
+      await next.release();
 
-    const service = new LockService(dead);
-    // Long enough to be asked about before it ends.
-    const shortMs = Math.max(2_000, harness.shortTtlMs);
-    const last = await service.acquire(abandoned, { ttlMs: shortMs, watchdog: false });
-    const leftMs = shortMs * 3 + 10_000;
-    const shownLast = last.sequencer();
-    await expect(service.checkSequencer(shownLast)).resolves.toBe('valid');
-    const heir = await theirs.acquire(abandoned, { ttlMs, waitMs: leftMs });
-    await expect(theirs.checkSequencer(shownLast)).resolves.toBe('stale');
-    await heir.release();
-  });
+      const service = new LockService(dead);
+      // Long enough to be asked about before it ends.
+      const shortMs = Math.max(2_000, harness.shortTtlMs);
+      const last = await service.acquire(abandoned, { ttlMs: shortMs, watchdog: false });
+      const leftMs = shortMs * 3 + 10_000;
+      const shownLast = last.sequencer();
+      await expect(service.checkSequencer(shownLast)).resolves.toBe('valid');
+      const heir = await theirs.acquire(abandoned, { ttlMs, waitMs: leftMs });
+      await expect(theirs.checkSequencer(shownLast)).resolves.toBe('stale');
+      await heir.release();
+    },
+  );
 
   it('are what only a holder can have: whatever else is shown is unknown, or stale', async (contract) => {
     const service = await contract.service();
@@ -92,7 +95,7 @@ export function sequencers({ harness, it, revoking, alone }: Suite): void {
 
   if (harness.freeze) {
     const { freeze } = harness;
-    alone('cannot be checked without the server: an error', async (contract) => {
+    timed.alone('cannot be checked without the server: an error', async (contract) => {
       const [ours, theirs] = [await contract.service(), await contract.service()];
       const lock = await ours.acquire(contract.key(), { ttlMs });
       const shown = lock.sequencer();

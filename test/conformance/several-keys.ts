@@ -24,7 +24,7 @@ const MIXED: readonly Claim[] = [{}, SHARED, SHARED, { limit: 3 }, { limit: 3, p
 type Claim = Pick<AcquireOptions, 'mode' | 'limit' | 'permits'>;
 
 /** Several keys, taken together: all or none, and nobody waits for each other in a circle. */
-export function severalKeys({ harness, it, revoking }: Suite): void {
+export function severalKeys({ harness, it, timed }: Suite): void {
   const shares = harness.shares === true;
 
   it('takes all keys that are free, and gives all back', async (contract) => {
@@ -56,7 +56,7 @@ export function severalKeys({ harness, it, revoking }: Suite): void {
     }
   });
 
-  revoking('is lost with any of its keys, and gives the others back', async (contract) => {
+  timed.revoking('is lost with any of its keys, and gives the others back', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const keys = [contract.key(), contract.key()].toSorted();
     const ttlMs = Math.max(3_000, 2 * harness.shortTtlMs);

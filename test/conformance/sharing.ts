@@ -17,7 +17,7 @@ const SHARED = { mode: 'shared' } as const;
 const LONG = { ttlMs: 10_000, waitMs: PATIENT_MS };
 
 /** More than one at a time: readers beside each other, permits up to a limit, and those who want all of a key. */
-export function sharing({ harness, it }: Suite): void {
+export function sharing({ harness, it, timed }: Suite): void {
   if (harness.shares !== true) {
     it('refuses to share a key, where it is asked to', async (contract) => {
       const service = await contract.service();
@@ -63,7 +63,7 @@ export function sharing({ harness, it }: Suite): void {
     await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
   });
 
-  it('ends the share of one who died, and neither earlier nor later those of the others', async (contract) => {
+  timed.it('ends the share of one who died, and neither earlier nor later those of the others', async (contract) => {
     const [living, waiting] = [await contract.service(), await contract.service()];
     const key = contract.key();
     // Long enough to be seen before it ends.

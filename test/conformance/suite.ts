@@ -1,5 +1,6 @@
 import { it } from '@jest/globals';
 import { SideBySide, TIME_LIMIT_MS } from '../support/side-by-side.js';
+import { isQuickTier } from '../support/tier.js';
 import type { BackendHarness } from './backend-harness.js';
 import { timeLimitOf } from '../support/machine.js';
 import { CLEAN_UP_MS, Contract } from './contract.js';
@@ -10,9 +11,8 @@ export type Check = (contract: Contract) => Promise<void>;
 /** @param timeLimitMs on a machine that is not slow */
 export type Declare = (name: string, check: Check, timeLimitMs?: number) => void;
 
-/** How a theme declares its promises. */
-export interface Suite {
-  readonly harness: BackendHarness;
+/** How a promise is declared, by what it does to others. */
+export interface Declarations {
   /** Leaves the server and the event loop alone, and so runs beside others. */
   readonly it: Declare;
   /** Takes keys away on the server: beside others only where this harms nobody else. */
@@ -21,15 +21,36 @@ export interface Suite {
   readonly alone: Declare;
 }
 
+/** How a theme declares its promises. */
+export interface Suite extends Declarations {
+  readonly harness: BackendHarness;
+  /** Promises that wait for a lease to end or to be renewed. In the quick tier one backend of each family has them. */
+  readonly timed: Declarations;
+  /** Promises that are left to the full tier. */
+  readonly thorough: Declarations;
+}
+
+export interface SuiteOptions {
+  /** Whether the quick tier has the timed promises. @default true */
+  readonly timedInQuickTier?: boolean;
+}
+
 /** As long as jest gives a test: a machine may become slow after a file has begun. */
 const LEAST_LIMIT_MS = 300_000;
 
-/** Most of the time promises wait; more at once, and they wait for the processor, which short leases do not bear. */
-const atOnce = ({ shortTtlMs }: BackendHarness): number => (shortTtlMs <= 1_000 ? 3 : 8);
+/** Most of the time promises wait. */
+const AT_ONCE = 8;
+
+const leaveOut: Declare = () => undefined;
+const LEFT_OUT: Declarations = { it: leaveOut, revoking: leaveOut, alone: leaveOut };
 
 /** The promises that may run side by side do so before the first test; the others run one by one. */
-export function declarePromises(harness: BackendHarness, declare: (suite: Suite) => void): void {
-  const together = new SideBySide(atOnce(harness));
+export function declarePromises(
+  harness: BackendHarness,
+  declare: (suite: Suite) => void,
+  { timedInQuickTier = true }: SuiteOptions = {},
+): void {
+  const together = new SideBySide(AT_ONCE);
   const declareBy =
     (declareTest: (name: string, test: () => Promise<void>, timeLimitMs: number) => void): Declare =>
     (name, check, timeLimitMs = TIME_LIMIT_MS) => {
@@ -39,7 +60,9 @@ export function declarePromises(harness: BackendHarness, declare: (suite: Suite)
     };
   const beside = declareBy(together.it.bind(together));
   const alone = declareBy(it);
-  declare({ harness, it: beside, revoking: harness.revokesOthers === true ? alone : beside, alone });
+  const all = { it: beside, revoking: harness.revokesOthers === true ? alone : beside, alone };
+  const timed = isQuickTier && !timedInQuickTier ? LEFT_OUT : all;
+  declare({ harness, ...all, timed, thorough: isQuickTier ? LEFT_OUT : all });
   together.run();
 }
 

@@ -9,7 +9,7 @@ const LONG = { ttlMs: 10_000, waitMs: PATIENT_MS };
 const WITHIN = { withinMs: 20_000 };
 
 /** A lock goes from one process to another by a ticket, and nobody is in between. */
-export function transferring({ harness, it, revoking }: Suite): void {
+export function transferring({ harness, it, timed }: Suite): void {
   if (harness.transfers !== true) {
     it('refuses to transfer a lock, which stays held', async (contract) => {
       const service = await contract.service();
@@ -63,7 +63,7 @@ export function transferring({ harness, it, revoking }: Suite): void {
     await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
   });
 
-  it('frees the key of a ticket that nobody used in time', async (contract) => {
+  timed.it('frees the key of a ticket that nobody used in time', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
     const withinMs = Math.max(harness.shortTtlMs, 300);
@@ -114,7 +114,7 @@ export function transferring({ harness, it, revoking }: Suite): void {
     expect(inside).toHaveLength(3);
   });
 
-  revoking('renews an adopted lock, and tells its holder of a loss', async (contract) => {
+  timed.revoking('renews an adopted lock, and tells its holder of a loss', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
     // Long enough for a process that gets no processor for a while; others wait meanwhile, too.
@@ -149,7 +149,7 @@ export function transferring({ harness, it, revoking }: Suite): void {
 
   if (harness.connection) {
     const { connection } = harness;
-    it('outlives the process that passed it on', async (contract) => {
+    timed.it('outlives the process that passed it on', async (contract) => {
       const service = await contract.service();
       const key = contract.key();
       const holder = await Holder.start(connection());

@@ -4,6 +4,7 @@ import type { FaultName } from '../backends/registered-backend.js';
 import { type BackendName, registered } from '../backends/registry.js';
 import { describePromises } from '../conformance/describe-lock-backend.js';
 import { groupBy } from '../support/group-by.js';
+import { isQuickTier } from '../support/tier.js';
 import { callers } from './callers.js';
 import { costs } from './costs.js';
 import type { FaultTheme } from './fault-theme.js';
@@ -19,7 +20,7 @@ import { processes } from './processes.js';
 import { resend } from './resend.js';
 import { servers } from './servers.js';
 
-/** `hammer.spec.ts` goes through all backends at once, because its processes are the same. */
+/** `hammer.long.spec.ts` goes through all backends at once, because its processes are the same. */
 const THEMES: Readonly<Record<Exclude<FaultName, 'hammer'>, FaultTheme>> = {
   callers,
   costs,
@@ -44,7 +45,10 @@ const THEMES: Readonly<Record<Exclude<FaultName, 'hammer'>, FaultTheme>> = {
 /** All faults of one backend, on one server; of one with sessions, on a server for each length of session. */
 export function describeFaults(name: BackendName): void {
   const { faults, harness, sessions = false } = registered(name);
-  const themes = faults.filter((fault) => fault !== 'hammer').map((fault) => THEMES[fault]);
+  const themes = faults
+    .filter((fault) => fault !== 'hammer')
+    .map((fault) => THEMES[fault])
+    .filter(({ thorough = false }) => !(thorough && isQuickTier));
   const groups = groupBy(themes, ({ sessionTtlMs }) => (sessions ? sessionTtlMs : undefined));
   for (const _ of wantedOf([name])) {
     for (const [sessionTtlMs, group] of groups) {

@@ -12,11 +12,12 @@ import type { Holder } from '../support/harness-holder.js';
 import { loadHistory, type Operation } from '../support/history.js';
 import { ADOPTER } from '../support/harness-hammer.js';
 import { checkExclusion, checkResourceOrder, checkTokenOrder } from '../support/history-checker.js';
+import { isQuickTier } from '../support/tier.js';
 import { startHolder } from './start-holder.js';
 import type { FaultTheme } from './fault-theme.js';
 
 /** `HISTORY_MS=100000 HISTORY_CALLERS=48 HISTORY_KEYS=100` for a soak of some 100,000 grants. */
-const RUN_MS = Number(process.env.HISTORY_MS ?? 3_000);
+const RUN_MS = Number(process.env.HISTORY_MS ?? (isQuickTier ? 1_000 : 3_000));
 /** Callers of each process. */
 const CALLERS = Number(process.env.HISTORY_CALLERS ?? 4);
 /** Keys at which two or three callers meet. */
@@ -57,6 +58,7 @@ export const historiesOfKills: FaultTheme = {
 /** For backends that keep several holders of a key. */
 export const historiesOfShares: FaultTheme = {
   title: 'histories of shares',
+  thorough: true,
   declare({ alone, harness }, name) {
     const { server, boundToConnection = false } = harness;
     const faults: Fault[] = server && !boundToConnection ? ['kill', 'stop', 'cut'] : ['kill', 'stop'];

@@ -25,11 +25,11 @@ const SLOW_MS = timeLimitOf(4_500);
 /** Forgets idle connections as a network does: those that exist are black holes, for good, and new ones work. */
 const title = 'a connection that the network forgot';
 
-export const idleInLine: FaultTheme = { title, sessionTtlMs: TTL_MS, declare: whoWaits };
+export const idleInLine: FaultTheme = { title, thorough: true, sessionTtlMs: TTL_MS, declare: whoWaits };
 
-export const lostGrant: FaultTheme = { title, sessionTtlMs: TTL_MS, declare: whoWasGranted };
+export const lostGrant: FaultTheme = { title, thorough: true, sessionTtlMs: TTL_MS, declare: whoWasGranted };
 
-export const idle: FaultTheme = { title, sessionTtlMs: 10_000, declare: whoDoesNotWait };
+export const idle: FaultTheme = { title, thorough: true, sessionTtlMs: 10_000, declare: whoDoesNotWait };
 
 function whoWaits({ it }: Suite, name: BackendName): void {
   it('who waits gets a key that became free, and health tells what happened', async (contract) => {

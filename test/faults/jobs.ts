@@ -10,6 +10,7 @@ const FROZEN_MS = 3_000;
 
 export const jobs: FaultTheme = {
   title: 'what processes do that have nothing else open',
+  thorough: true,
   declare({ alone }) {
     alone('A28: server silent while jobs ask for a lock: each ends with an answer', async (contract) => {
       const { freeze } = contract.harness;

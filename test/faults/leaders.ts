@@ -25,6 +25,7 @@ type Fault = 'kill' | 'freeze' | 'partition';
 
 export const leaders: FaultTheme = {
   title: 'leaders',
+  thorough: true,
   declare({ it }, name) {
     it(
       `of ${TERMS} terms no two at once, each with a higher token, a crash leaves nobody for its TTL and a second at most`,

@@ -136,8 +136,8 @@ function givingBack({ harness, it }: Suite, { release }: Wire): void {
   });
 }
 
-function renewing({ harness, it }: Suite, { sessions = false }: RegisteredBackend): void {
-  it('A10: a server slow to renew, 0.2 of a TTL each time: the lock stays held', async (contract) => {
+function renewing({ harness, it, thorough }: Suite, { sessions = false }: RegisteredBackend): void {
+  thorough.it('A10: a server slow to renew, 0.2 of a TTL each time: the lock stays held', async (contract) => {
     await using world = await ProxiedBackend.start(contract);
     const { shortTtlMs } = contract.harness;
     const ttlMs = sessions ? shortTtlMs : Math.max(SLOW_TTL_MS, shortTtlMs);

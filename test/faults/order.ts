@@ -3,9 +3,10 @@ import { leadAfter, toldFirst } from './cut-off.js';
 import { ProxiedBackend } from './proxied-backend.js';
 import type { FaultTheme } from './fault-theme.js';
 import { atLeastMs } from '../support/machine.js';
+import { isQuickTier } from '../support/tier.js';
 
 /** `ORDER_ROUNDS=200` for the whole of it. */
-const ROUNDS = Number(process.env.ORDER_ROUNDS ?? 20);
+const ROUNDS = Number(process.env.ORDER_ROUNDS ?? (isQuickTier ? 5 : 20));
 /** Rounds at a time, each with a key of its own: more keep a busy machine from answering within a TTL. */
 const LANES = 5;
 

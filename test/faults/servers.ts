@@ -14,8 +14,8 @@ type Restart = NonNullable<BackendHarness['restart']>;
 
 export const servers: FaultTheme = {
   title: 'what servers and clocks do',
-  declare({ harness, it, revoking, alone }) {
-    it('A13: wall clock of the holder jumps an hour forwards and back: nothing happens', async (contract) => {
+  declare({ harness, revoking, alone, thorough }) {
+    thorough.it('A13: wall clock of the holder jumps an hour forwards and back: nothing happens', async (contract) => {
       // Long enough for a process that stands still for a second on a busy machine: the clock alone is to be seen here.
       const ttlMs = Math.max(2_000, contract.processTtlMs);
       const [other, key] = [await contract.service(), contract.key()];
@@ -75,7 +75,7 @@ export const servers: FaultTheme = {
 
     const { restart } = harness;
     if (restart) losesAllData(alone, restart);
-    if (restart && harness.boundToConnection !== true) keepsAllData(alone, restart);
+    if (restart && harness.boundToConnection !== true) keepsAllData(thorough.alone, restart);
   },
 };
 

@@ -1,17 +1,16 @@
 import { createPool } from 'mysql2/promise';
 import { tableStatements } from 'nestjs-distributed-lock/sql';
 import { Pool } from 'pg';
+import { isQuickTier } from '../support/tier.js';
 import { MysqlServer } from '../servers/mysql-server.js';
 import { PostgresServer } from '../servers/postgres-server.js';
 
-/** MySQL is left out where it is not installed. */
-export const DATABASES = [
-  'postgres',
-  'mariadb',
-  ...((process.env['LOCK_MYSQLD'] ?? '') === '' ? [] : (['mysql'] as const)),
-] as const;
-
 export type DatabaseName = 'postgres' | 'mariadb' | 'mysql';
+
+const MYSQL: DatabaseName[] = (process.env['LOCK_MYSQLD'] ?? '') === '' ? [] : ['mysql'];
+
+/** MySQL is left out where it is not installed. */
+export const DATABASES: readonly DatabaseName[] = isQuickTier ? ['postgres'] : ['postgres', 'mariadb', ...MYSQL];
 
 /** The table that the transactions of the tests write. */
 const NOTES = 'create table note (id varchar(40) primary key)';

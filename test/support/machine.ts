@@ -1,25 +1,17 @@
-import { availableParallelism, loadavg } from 'node:os';
-
 const SLEEPS = 40;
 /** Beyond that, a longer lease does not help either. */
 const WORST_MS = 100;
 /** Shortest TTL of leases in the tests of most backends, on a machine that is not slow. */
 const SHORT_LEASE_MS = 500;
-/** For so long each process may run before the next one of those that share its processor. */
-const TURN_MS = 10;
 
 /** Memory whose first use takes some two milliseconds, and on a machine that is slow to give memory many times as long. */
 const NEW_MEMORY_BYTES = 8 * 1024 * 1024;
 
-const [running = 0] = loadavg();
 /**
- * By how much timers are late now: the latest of some sleeps when this spec began, or what the last minute lets one expect. A
- * machine that is slow to give memory will be late when the load comes, though the first specs find it quiet.
+ * By how much timers are late now: the latest of some sleeps when this spec began. A machine that is slow to give memory
+ * will be late when the load comes, though the first specs find it quiet.
  */
-const lateMs = Math.min(
-  Math.max(measureLatenessMs(), (running / availableParallelism()) * TURN_MS, measureNewMemoryMs()),
-  WORST_MS,
-);
+const lateMs = Math.min(Math.max(measureLatenessMs(), measureNewMemoryMs()), WORST_MS);
 
 /** This time, or longer on a machine that is slow now: sixty times what a timer is late. */
 export function atLeastMs(ms: number): number {

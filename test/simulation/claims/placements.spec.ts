@@ -7,7 +7,7 @@ import { type LineCore, sightsOfLine } from './line-placement.js';
 import { OF_THE_LEASES } from './mutants.js';
 import { schedules, seedsOr } from './seeds.js';
 
-/** `test/backends/redis/placements.spec.ts` compares more of them, also with the scripts of Redis. */
+/** `test/backends/redis/placements.long.spec.ts` compares more of them, also with the scripts of Redis. */
 const SEEDS = seedsOr(2_000);
 
 async function firstWrong(line: LineCore): Promise<string | undefined> {
