@@ -117,7 +117,9 @@ describe.each([
   it('says that keys are missing, also for a search and where the server lists none', async () => {
     const { locks, read } = await open(adapter());
     Object.assign(locks.backend.store, { keys: undefined });
-    const held = await Promise.all(Array.from({ length: 1_001 }, (_none, i) => locks.acquire(`sale_${i}`)));
+    const held = await Promise.all(
+      Array.from({ length: 1_001 }, (_none, i) => locks.acquire(`sale_${i}`, { ttlMs: 60_000 })),
+    );
     for (const search of ['', 'sale']) {
       const [backend] = (await read(search)).backends;
       expect([backend?.more, backend?.keys.length]).toEqual([true, 1_000]);
