@@ -84,6 +84,11 @@ function keepBackendsApart(backend) {
   return forbid([`lib/backends/${backend}/**`], [NO_NEST, CORE_BY_ITS_DOOR, { group, message }]);
 }
 
+/** Names that test/support/jest-globals.d.ts declares. */
+const JEST_GLOBALS = Object.fromEntries(
+  ['afterAll', 'afterEach', 'beforeAll', 'beforeEach', 'describe', 'expect', 'it'].map((name) => [name, 'readonly']),
+);
+
 const WITHOUT_BACKENDS = ['inspector', 'terminus', 'metrics', 'opentelemetry'].map((room) => `lib/${room}/**`);
 
 export default {
@@ -132,6 +137,7 @@ export default {
         'typescript/no-extraneous-class': ['error', { allowWithDecorator: true }],
       },
     },
+    { files: ['bench/**', 'test/**'], globals: JEST_GLOBALS },
     {
       files: ['examples/**/*.test.ts'],
       rules: {

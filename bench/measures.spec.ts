@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { concatenate, countOverlaps, mean, median, percentiles } from './measures.js';
 import { compareWithFloor } from './scenarios/heat.js';
 import { measureSpending } from './spending.js';

@@ -1,4 +1,3 @@
-import { describe, it } from '@jest/globals';
 import { leaseStorePromises } from 'nestjs-distributed-lock/conformance';
 import type { LeaseStore } from 'nestjs-distributed-lock/core';
 import type { BackendHarness } from '../conformance/backend-harness.js';

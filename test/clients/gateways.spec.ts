@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
 import { Catch, UseFilters } from '@nestjs/common';
 import { BaseWsExceptionFilter, MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import {

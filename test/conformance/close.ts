@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { LockLostError, LockService, LockShutdownError } from 'nestjs-distributed-lock/core';
 import { Holder } from '../support/harness-holder.js';
 import { aborted, failureOf, handled, LONG_TTL_MS, SLACK_MS } from './contract.js';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { memoryHarness } from '../backends/memory/harness.js';
 import { Contract } from './contract.js';
 

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe } from '@jest/globals';
 import type { BackendHarness } from './backend-harness.js';
 import { timeLimitOf } from '../support/machine.js';
 import { close } from './close.js';

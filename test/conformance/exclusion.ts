@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import type { LockService } from 'nestjs-distributed-lock/core';
 import type { Lease } from '../../lib/core/leasing/lease.js';
 import { PATIENT_MS } from './contract.js';

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { inspect } from 'node:util';
 import { eventually } from '../support/eventually.js';
 import { timeLimitOf } from '../support/machine.js';

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import type { LockService } from 'nestjs-distributed-lock/core';
 import { handled } from './contract.js';
 import type { Suite } from './suite.js';

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { LockLostError } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
 import { Holder } from '../support/harness-holder.js';

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { type Contract, failureOf } from './contract.js';
 import type { Suite } from './suite.js';

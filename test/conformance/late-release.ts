@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import type { LockEvents, LockService } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
 import { type Contract, LONG_TTL_MS, PATIENT_MS } from './contract.js';

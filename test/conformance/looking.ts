@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { hostname } from 'node:os';
 import { LockConfigurationError, type LockService } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';

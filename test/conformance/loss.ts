@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { inspect } from 'node:util';
 import { type LockHandle, LockLostError } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';

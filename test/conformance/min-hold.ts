@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { Holder } from '../support/harness-holder.js';
 import { failureOf, processTtlOf, SLACK_MS, handled } from './contract.js';

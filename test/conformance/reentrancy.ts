@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { currentLock, LockDeadlockError, LockLostError, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
 import { aborted, Gate, LONG_TTL_MS } from './contract.js';

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
 import { timeLimitOf } from '../support/machine.js';
 import { LONG_TTL_MS, SLACK_MS } from './contract.js';

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { randomInt } from 'node:crypto';
 import {
   type AcquireOptions,

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { randomInt, randomUUID } from 'node:crypto';
 import {
   type AcquireOptions,

@@ -1,4 +1,3 @@
-import { it } from '@jest/globals';
 import { SideBySide, TIME_LIMIT_MS } from '../support/side-by-side.js';
 import { isQuickTier } from '../support/tier.js';
 import type { BackendHarness } from './backend-harness.js';

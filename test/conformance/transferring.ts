@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { type LockHandle, LockLostError, type LockService, MAX_PERMITS } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
 import { Holder } from '../support/harness-holder.js';

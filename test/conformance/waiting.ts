@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { getEventListeners } from 'node:events';
 import { hostname } from 'node:os';
 import { type LockBackend, LockTimeoutError } from 'nestjs-distributed-lock/core';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
   type HealthSource,

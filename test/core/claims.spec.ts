@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { type Claim, parseClaim, fits, isExclusive } from 'nestjs-distributed-lock/core';
 
 describe('a claim', () => {

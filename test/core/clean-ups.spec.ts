@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
 import { BackendWorld, loseReply } from './backend-world.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { AssertionError } from 'node:assert';
 import { leaseStorePromises } from 'nestjs-distributed-lock/conformance';
 import type { HolderMetadata, LeaseAttempt, LeaseState } from 'nestjs-distributed-lock/core';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { failureKindOf, LockConfigurationError, withFailureKind } from 'nestjs-distributed-lock/core';
 
 describe('the kind of a failure', () => {

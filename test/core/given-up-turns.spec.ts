@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
 import { type LeaseAttempt, type LeaseStore, LockService } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
 

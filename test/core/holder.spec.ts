@@ -1,4 +1,4 @@
-import { expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { packHolder, unpackHolder } from 'nestjs-distributed-lock/core';
 
 it('the description of a holder has the time at which it was written, to the millisecond', () => {

@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
 import { runInNewContext } from 'node:vm';
 import { spawn } from 'node:child_process';
 import { getEventListeners, once } from 'node:events';

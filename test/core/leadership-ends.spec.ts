@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
 import { type Leadership, type LockHandle, LockService, LockShutdownError } from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
 import { type Holder, type Leadership, LockConfigurationError, type LockService } from 'nestjs-distributed-lock/core';
 import { Office, OFFICE_TTL_MS as TTL_MS, OfficeWorld } from './office-world.js';
 

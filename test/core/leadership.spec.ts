@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
 import { type Leadership, LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { OFFICE_TTL_MS as TTL_MS, OfficeWorld } from './office-world.js';
 

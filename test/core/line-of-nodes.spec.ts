@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import * as core from 'nestjs-distributed-lock/core';
 import { type Claim, parseClaim, findObstacle } from 'nestjs-distributed-lock/core';
 import { exploreNodes } from '../simulation/claims/nodes-model.js';

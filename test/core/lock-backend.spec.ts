@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
 import { getEventListeners } from 'node:events';
 import { LockBackend } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';

@@ -1,4 +1,3 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { type TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { ServiceWorld } from './service-world.js';

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { getEventListeners, getMaxListeners } from 'node:events';
 import { oncePer } from 'nestjs-distributed-lock';
 import {

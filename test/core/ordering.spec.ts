@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { LockDeadlockError, type LockEvents, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import { memory } from 'nestjs-distributed-lock/memory';
 

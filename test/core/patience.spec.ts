@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
 import { type LeaseStore, LockBackendError, LockBackend } from 'nestjs-distributed-lock/core';
 import { BackendWorld, never } from './backend-world.js';
 

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { ReplyTimeouts } from '../../lib/core/kit/reply-timeouts.js';
 

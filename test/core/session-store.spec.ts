@@ -1,4 +1,3 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Deadline, type LeaseAttempt, type LeaseStore, LockService, LockBackend } from 'nestjs-distributed-lock/core';
 import type { Lease } from '../../lib/core/leasing/lease.js';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';

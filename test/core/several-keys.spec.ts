@@ -1,5 +1,4 @@
 import { getEventListeners } from 'node:events';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { currentLocks, LockConfigurationError, LockLostError, LockService } from 'nestjs-distributed-lock/core';
 import { ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { failureOf } from '../conformance/contract.js';

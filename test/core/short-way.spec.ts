@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { ManualClock } from 'nestjs-distributed-lock/testing';

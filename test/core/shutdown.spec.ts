@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
 import { LockConfigurationError, LockService, LockShutdownError } from 'nestjs-distributed-lock/core';
 import { type ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { ServiceWorld } from './service-world.js';

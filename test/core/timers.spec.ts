@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
 import { createRequire, syncBuiltinESMExports } from 'node:module';
 import { type Clock, LockService, systemClock } from 'nestjs-distributed-lock/core';
 import { memory } from 'nestjs-distributed-lock/memory';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import * as present from 'nestjs-distributed-lock/core';
 import type { StoredLine, LineUpdate, LineStorage } from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';

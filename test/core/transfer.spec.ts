@@ -1,4 +1,3 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { failureOf } from '../conformance/contract.js';
 import { type ServiceWorld as World, ServiceWorld } from './service-world.js';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { LockBackendError, resolveOptions } from 'nestjs-distributed-lock/core';
 import { WaitGroup } from '../../lib/core/kit/wait-group.js';
 import { Deadline } from '../../lib/core/time/deadline.js';

@@ -1,4 +1,3 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Lease } from '../../lib/core/leasing/lease.js';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { TimerWheel } from '../../lib/core/time/timer-wheel.js';

@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { env } from 'node:process';
 import { text } from 'node:stream/consumers';
-import { describe, expect, it } from '@jest/globals';
 
 const root = join(import.meta.dirname, '../..');
 const folders = readdirSync(join(root, 'examples')).filter((name) => !name.includes('.'));

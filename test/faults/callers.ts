@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { randomInt } from 'node:crypto';
 import { getEventListeners, setMaxListeners } from 'node:events';
 import { LockBackendError, LockDeadlockError, LockShutdownError, LockTimeoutError } from 'nestjs-distributed-lock/core';

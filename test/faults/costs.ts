@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import type { LockBackend } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
 import { atLeastMs, timeLimitOf } from '../support/machine.js';

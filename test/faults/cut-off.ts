@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import type { LockService } from 'nestjs-distributed-lock/core';
 import { aborted, PATIENT_MS } from '../conformance/contract.js';
 import type { FaultProxy } from '../support/fault-proxy.js';

@@ -1,4 +1,3 @@
-import { describe } from '@jest/globals';
 import { wantedOf } from '../backends/describe-backend.js';
 import type { FaultName } from '../backends/registered-backend.js';
 import { type BackendName, registered } from '../backends/registry.js';

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import type { DatabaseConnection } from '../support/harness-connection.js';
 import { FencedLedger } from '../support/fenced-ledger.js';
 import { startHolder } from './start-holder.js';

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import type { BackendHealth, LockService } from 'nestjs-distributed-lock/core';
 import type { Contract } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { PATIENT_MS } from '../conformance/contract.js';
 import type { FaultTheme } from './fault-theme.js';
 import { startHolder } from './start-holder.js';

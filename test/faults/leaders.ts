@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { randomInt } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { LockBackendError, type LockHandle } from 'nestjs-distributed-lock/core';
 import { aborted, type Contract, failureOf, SLACK_MS, throughout } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';

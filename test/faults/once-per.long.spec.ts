@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { wantedOf } from '../backends/describe-backend.js';
 import { type BackendName, registered } from '../backends/registry.js';
 import type { CronApi, Try } from '../support/harness-cron-child.js';

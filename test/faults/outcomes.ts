@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
 import { timeLimitOf } from '../support/machine.js';
 import type { FaultTheme } from './fault-theme.js';

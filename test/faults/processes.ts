@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { SLACK_MS, throughout } from '../conformance/contract.js';
 import { RedisServer } from '../servers/redis-server.js';
 import { eventually } from '../support/eventually.js';

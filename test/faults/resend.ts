@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import type { BackendHarness } from '../conformance/backend-harness.js';
 import { aborted, failureOf, throughout } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';

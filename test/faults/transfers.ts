@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { LockBackendError, LockHandle } from 'nestjs-distributed-lock/core';
 import { type Contract, failureOf } from '../conformance/contract.js';
 import type { Suite } from '../conformance/suite.js';

@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { expect, it } from '@jest/globals';
 
 const SCRIPT = join(import.meta.dirname, '../../scripts/page.mjs');
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { PassThrough } from 'node:stream';
 import type { InspectedEvent } from '../../lib/inspector/inspector-state.js';
 import { streamTroubles } from '../../lib/inspector/trouble-stream.js';

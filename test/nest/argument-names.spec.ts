@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { readArgumentNames } from '../../lib/nest/keys/argument-names.js';
 
 const computed = 'we(ird';

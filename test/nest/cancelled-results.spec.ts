@@ -2,7 +2,6 @@ import { request } from 'node:http';
 import { createConnection, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, type INestApplication, Injectable, Param, Req, Res } from '@nestjs/common';
 import { type AbstractHttpAdapter, NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';

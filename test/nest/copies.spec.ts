@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import * as common from '@nestjs/common';
 import { Controller, Get, Inject, Injectable, Module, Scope } from '@nestjs/common';
 import * as core from '@nestjs/core';

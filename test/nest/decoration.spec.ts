@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Body, Controller, Get, Injectable, Param, Post, Query, type Type } from '@nestjs/common';
 import { CurrentLock, DistributedLockModule, Locked, type LockedOptions, LockKey } from 'nestjs-distributed-lock';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';

@@ -2,7 +2,6 @@ import { request } from 'node:http';
 import { connect, constants } from 'node:http2';
 import { createConnection } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, it } from '@jest/globals';
 import {
   type CallHandler,
   Controller,

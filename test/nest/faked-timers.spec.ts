@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 
 // Fakes them before the clock is loaded, as `fakeTimers: { enableGlobally: true }` does.
 beforeAll(() => void jest.useFakeTimers());

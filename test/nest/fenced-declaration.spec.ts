@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Locked } from 'nestjs-distributed-lock';
 import { Fenced } from 'nestjs-distributed-lock/typeorm';
 

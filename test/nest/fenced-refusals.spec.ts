@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Controller, Injectable, type OnModuleInit, Param, Post, type Type } from '@nestjs/common';
 import { Locked } from 'nestjs-distributed-lock';
 import { Fenced, fencedManager } from 'nestjs-distributed-lock/typeorm';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Inject, Injectable, type Provider, Scope, SetMetadata } from '@nestjs/common';
 import { ContextIdFactory, ModuleRef, Reflector } from '@nestjs/core';
 import { CurrentLock, currentLock, Locked, type LockHandle, LockKey, LockService } from 'nestjs-distributed-lock';

@@ -2,7 +2,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PassThrough, Stream, Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import { describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Locked, LockService } from 'nestjs-distributed-lock';
 import { eventually } from '../support/eventually.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Controller, Injectable } from '@nestjs/common';
 import { ExternalContextCreator, NestFactory } from '@nestjs/core';
 import {

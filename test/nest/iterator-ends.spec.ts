@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { setImmediate } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { currentLock, DistributedLockModule, Locked, LockKey, LockService } from 'nestjs-distributed-lock';

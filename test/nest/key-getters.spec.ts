@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Locked } from 'nestjs-distributed-lock';
 import { providing } from './apps.js';

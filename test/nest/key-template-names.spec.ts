@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { getFirstWordName, KeyTemplateNames } from '../../lib/nest/locked/key-template-names.js';
 import { parseTemplate } from '../../lib/nest/keys/key-template.js';
 import { timeLimitOf } from '../support/machine.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parseTemplate } from '../../lib/nest/keys/key-template.js';
 import { compileTemplate } from '../../lib/nest/keys/locked-keys.js';

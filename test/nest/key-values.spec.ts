@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Controller, Get, Injectable, Param, type PipeTransform } from '@nestjs/common';
 import { Locked, type LockedDecorator } from 'nestjs-distributed-lock';
 import { inMemory, listening, providing } from './apps.js';

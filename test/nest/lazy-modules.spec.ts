@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Injectable, Module, type ModuleMetadata, Scope, type Type } from '@nestjs/common';
 import { LazyModuleLoader, ModulesContainer } from '@nestjs/core';
 import { Leads, Locked, type LockHandle, LockService } from 'nestjs-distributed-lock';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Injectable, type OnModuleDestroy, type Provider, Scope } from '@nestjs/common';
 import {
   DistributedLockModule,

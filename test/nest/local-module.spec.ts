@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Controller, Get, Module, type Provider, Scope } from '@nestjs/common';
 import { ContextIdFactory, ModuleRef } from '@nestjs/core';
 import { DistributedLockModule, Leads, Locked, type LockHandle, LockService } from 'nestjs-distributed-lock';

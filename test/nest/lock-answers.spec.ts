@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Controller, type ExceptionFilter, Get, HttpException, Param, Post, UseFilters } from '@nestjs/common';
 import {
   DistributedLockModule,

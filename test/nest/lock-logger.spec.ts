@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { LoggerService } from '@nestjs/common';
 import {
   type BackendHealth,

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Controller, Get, Injectable, Param, Scope } from '@nestjs/common';
 import { CurrentLock, currentLock, Locked, type LockHandle } from 'nestjs-distributed-lock';
 import { inMemory, listening, serving } from './apps.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Module } from '@nestjs/common';
 import { DistributedLockModule, LockService } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Controller, Injectable, Param, Post, type Type } from '@nestjs/common';
 import { transformSync } from '@swc/core';
 import { compileFunction } from 'node:vm';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Inject, Injectable, Module, type Provider } from '@nestjs/common';
 import { LazyModuleLoader } from '@nestjs/core';
 import { Test } from '@nestjs/testing';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Controller, type LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import {

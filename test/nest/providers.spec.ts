@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Inject, Injectable, type Provider, Scope } from '@nestjs/common';
 import { ContextIdFactory, ModuleRef } from '@nestjs/core';
 import { CurrentLock, currentLock, Locked, type LockHandle, LockKey } from 'nestjs-distributed-lock';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { Controller, Post } from '@nestjs/common';
 import { Locked } from 'nestjs-distributed-lock';
 import { serving } from './apps.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Body, Controller, Get, Injectable, Post } from '@nestjs/common';
 import { DistributedLockModule, Locked, LockService } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Body, Controller, Get, Injectable, type ModuleMetadata, Post, Sse } from '@nestjs/common';
 import { MessagePattern } from '@nestjs/microservices';
 import { ExpressAdapter } from '@nestjs/platform-express';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { Controller, Get, Module } from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
 import { currentLock, Locked } from 'nestjs-distributed-lock';

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { Injectable, Logger, type Type } from '@nestjs/common';
 import { Cron, Interval } from '@nestjs/schedule';
 import { Locked, type LockedOptions, oncePer } from 'nestjs-distributed-lock';

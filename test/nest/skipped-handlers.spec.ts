@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Controller, Get, type MessageEvent, Sse } from '@nestjs/common';
 import { ClientProxyFactory, MessagePattern, type MicroserviceOptions, Transport } from '@nestjs/microservices';
 import { DistributedLockModule, Locked, LockService } from 'nestjs-distributed-lock';

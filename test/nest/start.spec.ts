@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { Injectable, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
 import { DistributedLockModule, type LeaseStore, LockConfigurationError } from 'nestjs-distributed-lock';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';

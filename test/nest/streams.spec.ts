@@ -1,7 +1,6 @@
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Injectable, type MessageEvent, Param, Req, Sse } from '@nestjs/common';
 import {
   CurrentLock,

@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Injectable, Module, Post } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import {

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { lockStore } from 'nestjs-distributed-lock/nestjs-locks';
 import { type Contract, SLACK_MS } from '../conformance/contract.js';
 import type { Suite } from '../conformance/suite.js';

@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { describe, expect, it } from '@jest/globals';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { etcd } from 'nestjs-distributed-lock/etcd';
 import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';

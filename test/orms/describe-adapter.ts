@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockConfigurationError, LockTimeoutError, StaleFenceError } from 'nestjs-distributed-lock/core';
 import { fence, lockIn } from 'nestjs-distributed-lock/sql';
 import { setTimeout as sleep } from 'node:timers/promises';

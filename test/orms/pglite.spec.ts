@@ -1,5 +1,4 @@
 import { PGlite } from '@electric-sql/pglite';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { leaseStorePromises } from 'nestjs-distributed-lock/conformance';
 import { LockConfigurationError, LockService, openBackend } from 'nestjs-distributed-lock/core';
 import { postgres } from 'nestjs-distributed-lock/postgres';

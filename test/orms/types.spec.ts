@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { timeLimitOf } from '../support/machine.js';

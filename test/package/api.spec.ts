@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
 
 const SCRIPT = join(import.meta.dirname, '../../scripts/api.mjs');
 

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { RedisServer } from '../servers/redis-server.js';

@@ -1,5 +1,4 @@
 import { readdirSync } from 'node:fs';
-import { describe, expect, it } from '@jest/globals';
 import { findCommentFaults, MAX_SENTENCE_WORDS, roomOf } from './comments.js';
 import { read, ROOT } from './pages.js';
 

@@ -1,7 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 import { read, ROOT } from './pages.js';
 

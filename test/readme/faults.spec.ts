@@ -1,6 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { beforeAll, describe, expect, it } from '@jest/globals';
 
 const TESTS = join(import.meta.dirname, '..');
 const PAGE = join(TESTS, '../docs/faults.md');

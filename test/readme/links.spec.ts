@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
 import { headingName } from '../../site/.vitepress/links.js';
 import { navigation } from '../../site/.vitepress/navigation.js';
 import { PAGES, proseOf, read, ROOT } from './pages.js';

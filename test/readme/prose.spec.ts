@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { proseOf, read, USER_PAGES } from './pages.js';
 
 /** On a backend's page, in this order. */

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { mysqlDialect } from '../../lib/backends/sql/mysql/dialect.js';
 import { postgresDialect } from '../../lib/backends/sql/postgres/dialect.js';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { fenced } from 'nestjs-distributed-lock/typeorm';
 import type { Order } from '../../sample-app/database/order.entity.js';
 import { Transactions } from '../../sample-app/database/transactions.js';

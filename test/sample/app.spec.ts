@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock';
 import { DataSource } from 'typeorm';
 import { RestockJob } from '../../sample-app/jobs/restock-job.js';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import parse from 'parse-prometheus-text-format';
 import { wantedOf } from '../backends/describe-backend.js';
 import { Sale } from './sale.js';

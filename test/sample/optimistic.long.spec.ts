@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { wantedOf } from '../backends/describe-backend.js';
 import { Sale } from './sale.js';
 import { startSaleServer } from './sale-server.js';

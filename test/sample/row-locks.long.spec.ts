@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { wantedOf } from '../backends/describe-backend.js';
 import { Sale } from './sale.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { readArguments, UsageError } from '../../stampede/arguments.js';
 
 describe('the arguments of a stampede', () => {

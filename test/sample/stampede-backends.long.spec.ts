@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { BACKEND_NAMES } from '../../stampede/shop-process/lock-backends.js';
 import { wantedOf } from '../backends/describe-backend.js';

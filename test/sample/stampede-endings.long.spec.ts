@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { wantedOf } from '../backends/describe-backend.js';
 import { eventually } from '../support/eventually.js';
 import { timeLimitOf } from '../support/machine.js';

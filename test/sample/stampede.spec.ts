@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startServerFor } from '../../stampede/servers/index.js';
 import { LOCK_BACKENDS } from '../../stampede/shop-process/lock-backends.js';
 import { CHOICES, reportOf, Stampedes } from './stampedes.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
 import { EtcdOperator } from '../backends/etcd/operator.js';
 import { EtcdServer } from './etcd-server.js';

@@ -1,5 +1,3 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-
 import { FencedResource } from '../support/fenced-resource.js';
 import { checkResourceOrder } from '../support/history-checker.js';
 import { RedisServer } from './redis-server.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import * as core from 'nestjs-distributed-lock/core';
 import { coreOf, MUTANTS } from './mutants.js';
 import { type Scenario, scenarioOf } from './scenario.js';

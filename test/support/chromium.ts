@@ -1,4 +1,3 @@
-import { describe } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
 

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { eventually } from './eventually.js';
 

@@ -1,5 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
-
 import { eventually } from './eventually.js';
 
 describe('eventually', () => {

@@ -1,5 +1,3 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
-
 import { eventually } from './eventually.js';
 import type { ExampleApi } from './example-child.js';
 import { type Child, spawnChild, type SpawnOptions } from './processes.js';

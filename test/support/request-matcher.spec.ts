@@ -1,5 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
-
 import { RequestMatcher } from './request-matcher.js';
 
 describe('RequestMatcher', () => {

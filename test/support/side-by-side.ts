@@ -1,4 +1,3 @@
-import { beforeAll, it } from '@jest/globals';
 import { Semaphore, systemClock, isFulfilledWithin } from 'nestjs-distributed-lock/core';
 
 export const TIME_LIMIT_MS = 30_000;

@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
 import { handled } from '../../conformance/contract.js';
 import { Holder } from '../../support/harness-holder.js';
 import { wantedOf } from '../describe-backend.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { EtcdLockNames } from '../../../lib/backends/etcd/lock-names.js';
 

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { failureOf } from '../../conformance/contract.js';
 import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld } from './etcd-world.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, Gate, SLACK_MS, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';

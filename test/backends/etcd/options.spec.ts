@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { etcd, type EtcdOptions } from 'nestjs-distributed-lock/etcd';
 

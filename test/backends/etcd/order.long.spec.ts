@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { aborted } from '../../conformance/contract.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 import { wantedOf } from '../describe-backend.js';

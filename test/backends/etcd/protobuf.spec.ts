@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { encodeFrame, GrpcMessageReader } from '../../../lib/backends/etcd/transport/grpc-frames.js';
 import { encode, Message } from '../../../lib/backends/etcd/transport/protobuf.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { failureOf, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { timeLimitOf } from '../../support/machine.js';

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type LockBackend, LockService } from 'nestjs-distributed-lock/core';
 import { Gate, handled, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';

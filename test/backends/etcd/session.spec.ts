@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { EtcdClient } from '../../../lib/backends/etcd/transport/client.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Deadline, LockBackendError, NotSentError } from '../../../lib/core/index.js';
 import { RequestLine } from '../../../lib/backends/etcd/transport/request-line.js';
 import { failureOf } from '../../conformance/contract.js';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld, lineOf } from './etcd-world.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { aborted } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../../support/eventually.js';
 import { MemcachedWorld } from './memcached-world.js';
 

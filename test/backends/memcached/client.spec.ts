@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { createServer } from 'node:tls';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { Command } from '../../../lib/backends/memcached/transport/pipeline.js';
 import {
   MemcachedConnection,

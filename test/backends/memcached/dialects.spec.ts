@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { ClassicDialect } from '../../../lib/backends/memcached/classic/classic-dialect.js';
 import type { Commands } from '../../../lib/backends/memcached/transport/pipeline.js';
 import type { MemcachedDialect } from '../../../lib/backends/memcached/dialect.js';

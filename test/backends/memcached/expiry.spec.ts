@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import assert from 'node:assert/strict';
 import { randomInt, randomUUID } from 'node:crypto';
 import { ReportedHealth, systemClock } from 'nestjs-distributed-lock/core';

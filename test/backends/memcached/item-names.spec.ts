@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { itemNames, serverListName } from '../../../lib/backends/memcached/item-names.js';
 import { wantedOf } from '../describe-backend.js';
 

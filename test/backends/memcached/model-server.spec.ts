@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { MemcachedServer } from '../../servers/memcached-server.js';

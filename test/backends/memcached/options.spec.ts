@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { LockBackendError, LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { memcached, type MemcachedOptions } from 'nestjs-distributed-lock/memcached';
 import { resolveMemcachedOptions } from '../../../lib/backends/memcached/options.js';

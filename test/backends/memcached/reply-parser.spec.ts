@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { type ReplyPart, ReplyParser } from '../../../lib/backends/memcached/transport/reply-parser.js';
 import { wantedOf } from '../describe-backend.js';
 

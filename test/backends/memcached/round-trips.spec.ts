@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';

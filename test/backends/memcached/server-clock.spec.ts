@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { ServerClock } from '../../../lib/backends/memcached/server-clock.js';
 import { wantedOf } from '../describe-backend.js';
 

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { LockBackendError, LockConfigurationError } from 'nestjs-distributed-lock/core';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { aborted, UNRENEWED_TTL_MS } from '../../conformance/contract.js';

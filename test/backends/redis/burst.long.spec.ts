@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { liveBytes } from '../../support/live-bytes.js';

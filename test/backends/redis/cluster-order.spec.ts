@@ -1,4 +1,3 @@
-import { describe, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { leadOf, toldFirst } from '../../faults/cut-off.js';

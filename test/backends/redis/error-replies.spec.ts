@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { SimpleError } from 'redis';
 import { SimpleError as SimpleError5, TimeoutError } from 'redis-5';

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { wantedOf } from '../describe-backend.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
 import type { RedisServer } from '../../servers/redis-server.js';

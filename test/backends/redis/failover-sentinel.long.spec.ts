@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { wantedOf } from '../describe-backend.js';
 import { RedisSentinels } from '../../servers/redis-sentinels.js';
 import { type FailoverServers, failOver } from '../../faults/failover.js';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { type LockHandle, pause, systemClock } from 'nestjs-distributed-lock/core';
 import { eventually } from '../../support/eventually.js';
 import { timeLimitOf } from '../../support/machine.js';

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode, type RedisOptions } from 'nestjs-distributed-lock/redis';
 import { SLACK_MS } from '../../conformance/contract.js';

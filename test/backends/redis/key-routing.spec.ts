@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { RedisServer } from '../../servers/redis-server.js';
 import { KeyRoutingProxy } from '../../support/key-routing-proxy.js';
 import { RedisWorld } from './redis-world.js';

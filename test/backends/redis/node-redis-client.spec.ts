@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis as Valkey } from 'iovalkey';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { type NodeRedisClient, redis, type RedisMode } from 'nestjs-distributed-lock/redis';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { type NodeRedisCluster, type NodeRedisSentinel, redis, type RedisMode } from 'nestjs-distributed-lock/redis';
 import { createCluster, createSentinel } from 'redis';

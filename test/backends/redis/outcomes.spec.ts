@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { type FailureKind, failureKindOf, type LockHandle, type LockService } from 'nestjs-distributed-lock/core';
 import type { RedisMode } from 'nestjs-distributed-lock/redis';
 import { eventually } from '../../support/eventually.js';

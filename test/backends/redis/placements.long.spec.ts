@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import * as core from 'nestjs-distributed-lock/core';
 import { RedisServer } from '../../servers/redis-server.js';
 import { described } from '../../simulation/claims/described.js';

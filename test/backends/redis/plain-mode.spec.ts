@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { eventually } from '../../support/eventually.js';
 import { contend, RedisWorld, win } from './redis-world.js';

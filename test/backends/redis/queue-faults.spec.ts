@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { fencingToken } from '../../support/fencing-token.js';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { setMaxListeners } from 'node:events';
 import { LockShutdownError, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { SLACK_MS } from '../../conformance/contract.js';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { Gate, throughout } from '../../conformance/contract.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
 import { ProxiedBackend } from '../../faults/proxied-backend.js';

@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { Deadline, type LockBackend, LockService } from 'nestjs-distributed-lock/core';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { RedisWorld, win } from './redis-world.js';
 
 /** Longer than a test takes from a renewal until it looks what is left. */

@@ -1,4 +1,3 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode, type RedisOptions } from 'nestjs-distributed-lock/redis';
 import { askRedis } from '../../servers/ask-redis.js';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { createConnection } from 'node:net';
 import { setTimeout } from 'node:timers/promises';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { type LockService, singleFlight } from 'nestjs-distributed-lock/core';
 import { RedisWorld } from './redis-world.js';

@@ -1,5 +1,4 @@
 import { tmpdir } from 'node:os';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode, type RedisOptions } from 'nestjs-distributed-lock/redis';

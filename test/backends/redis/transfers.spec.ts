@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { RedisWorld } from './redis-world.js';
 
 describe('a transfer on Redis', () => {

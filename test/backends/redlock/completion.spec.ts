@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Deadline, type LockBackend } from 'nestjs-distributed-lock/core';
 import type { Lease } from '../../../lib/core/leasing/lease.js';

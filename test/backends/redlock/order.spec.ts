@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redlock } from 'nestjs-distributed-lock/redlock';
 import { leadOf, toldFirst } from '../../faults/cut-off.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomInt } from 'node:crypto';
 import { createConnection } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';

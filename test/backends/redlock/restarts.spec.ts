@@ -1,4 +1,3 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { aborted, failureOf } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';

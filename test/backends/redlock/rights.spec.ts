@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld, type WorldOptions } from './redlock-world.js';

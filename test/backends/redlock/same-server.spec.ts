@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { failureOf } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';

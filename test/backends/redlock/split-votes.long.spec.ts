@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Deadline, type LockBackend } from 'nestjs-distributed-lock/core';
 import { SLACK_MS } from '../../conformance/contract.js';

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { type ConnectionOptions, createConnection } from 'mysql2/promise';
 import { LockConfigurationError, StaleFenceError } from 'nestjs-distributed-lock/core';
 import { fence, type Fencing, fromMysql2, type SqlTransaction } from 'nestjs-distributed-lock/sql';

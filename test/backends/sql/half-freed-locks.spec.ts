@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { Client } from 'pg';
 import { connectBackend } from '../../support/harness-connection.js';

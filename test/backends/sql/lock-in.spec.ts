@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockConfigurationError, LockService, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { mysql, rowClient } from 'nestjs-distributed-lock/mysql';
 import { fromSqlite, lockIn } from 'nestjs-distributed-lock/sql';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { mysql, rowClient } from 'nestjs-distributed-lock/mysql';
 import { postgres } from 'nestjs-distributed-lock/postgres';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { type Clock, Deadline } from 'nestjs-distributed-lock/core';
 import { settleByDeadline, TimeoutError } from '../../../lib/backends/sql/connections/timeout.js';
 

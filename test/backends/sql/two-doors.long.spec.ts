@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { connectBackend, type Door } from '../../support/harness-connection.js';
 import { wantedOf } from '../describe-backend.js';

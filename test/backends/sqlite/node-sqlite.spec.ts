@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { runInNewContext } from 'node:vm';
 import { NodeSqliteDatabase } from '../../../lib/backends/sqlite/node-sqlite.js';
 

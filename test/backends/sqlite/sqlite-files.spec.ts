@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { setImmediate as checkPhase } from 'node:timers/promises';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { blockEventLoop, type Contract } from '../../conformance/contract.js';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DistributedLockModule, Locked, LockConfigurationError, LockService } from 'nestjs-distributed-lock';
 import { CreateDistributedLock1760000000000, Fenced, typeorm } from 'nestjs-distributed-lock/typeorm';

@@ -1,4 +1,3 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { DataSource } from 'typeorm';
 import { type Contract, failureOf } from '../../conformance/contract.js';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import mysql from 'mysql2';
 import { connect } from 'node:net';
 import { Duplex } from 'node:stream';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { addLockColumns, type ExistingTableColumns } from 'nestjs-distributed-lock/typeorm';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';

@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { ExistingTableWorld } from './existing-table-world.js';
 

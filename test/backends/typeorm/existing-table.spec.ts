@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Deadline, LockBackendError, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, handled, throughout } from '../../conformance/contract.js';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { DistributedLockModule, Locked, StaleFenceError } from 'nestjs-distributed-lock';
 import { CreateDistributedLock1760000000000, Fenced, fencedManager, typeorm } from 'nestjs-distributed-lock/typeorm';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { StaleFenceError } from 'nestjs-distributed-lock/core';
 import { CreateDistributedLock1760000000000, fenced } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { failureOf } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { systemClock } from '../../../lib/core/time/timers.js';
 import { eventually } from '../../support/eventually.js';
 import { describeServers, SqlWorld } from './sql-world.js';

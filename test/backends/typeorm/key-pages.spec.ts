@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LockBackend, LockService, openBackend } from 'nestjs-distributed-lock/core';

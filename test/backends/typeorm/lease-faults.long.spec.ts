@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { setMaxListeners } from 'node:events';
 import { LockBackendError, type LockService } from 'nestjs-distributed-lock/core';
 import { failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';

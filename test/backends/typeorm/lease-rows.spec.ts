@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { Deadline, LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { failureOf, handled, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { Deadline, type LockBackend } from 'nestjs-distributed-lock/core';
 import { inspect } from 'node:util';
 import { failureOf } from '../../conformance/contract.js';

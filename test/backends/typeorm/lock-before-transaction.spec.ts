@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import type { LockService } from 'nestjs-distributed-lock/core';
 import { CreateDistributedLock1760000000000, fenced } from 'nestjs-distributed-lock/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { rowManager } from 'nestjs-distributed-lock/typeorm';
 import type { Logger } from 'typeorm';
 import { eventually } from '../../support/eventually.js';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { CreateDistributedLock1760000000000, fenced, typeorm } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';

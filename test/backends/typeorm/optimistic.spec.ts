@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { LockConfigurationError, OptimisticConflictError } from 'nestjs-distributed-lock/core';
 import { DataSource, type EntityManager } from 'typeorm';
 import { isConflict } from '../../../lib/backends/typeorm/optimistic/conflict.js';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { type BackendFactory, LockConfigurationError, openBackend } from 'nestjs-distributed-lock/core';
 import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { rowManager } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { rowManager } from 'nestjs-distributed-lock/typeorm';
 import { DataSource, EntitySchema, type EntitySubscriberInterface, type InsertEvent } from 'typeorm';
 import { describeServers, SqlWorld } from './sql-world.js';

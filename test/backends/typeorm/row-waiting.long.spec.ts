@@ -1,4 +1,3 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { Client } from 'pg';
 import { rowManager } from 'nestjs-distributed-lock/typeorm';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { failureOf } from '../../conformance/contract.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 

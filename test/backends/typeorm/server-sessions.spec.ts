@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DataSource, type QueryRunner } from 'typeorm';
 import { createQuery } from '../../../lib/backends/sql/connections/query.js';
 import { UnansweredSessions } from '../../../lib/backends/sql/connections/unanswered-sessions.js';

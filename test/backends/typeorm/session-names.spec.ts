@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 const TTL_MS = 20_000;

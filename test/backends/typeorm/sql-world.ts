@@ -1,6 +1,5 @@
 import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
-import { describe } from '@jest/globals';
 import { Client } from 'pg';
 import { FaultProxy } from '../../support/fault-proxy.js';
 import { type SqlHarness, sqlHarness } from './harness.js';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { Contract, failureOf } from '../../conformance/contract.js';
 import { sqliteHarness } from './sqlite-harness.js';
 import { describeBackend } from '../describe-backend.js';

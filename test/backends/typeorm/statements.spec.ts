@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import type { Contract } from '../../conformance/contract.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
 import { sqlHarness } from './harness.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { STORED_KEY_BYTES, toStoredKey } from '../../../lib/backends/sql/tables/stored-key.js';
 
 describe('storedKey', () => {

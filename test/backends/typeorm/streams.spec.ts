@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { connect, Socket } from 'node:net';
 import { DataSource } from 'typeorm';
 import { failureOf } from '../../conformance/contract.js';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { LockBackendError, LockHandle } from 'nestjs-distributed-lock/core';
 import { aborted, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';

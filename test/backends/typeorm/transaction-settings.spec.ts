@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { rowManager } from 'nestjs-distributed-lock/typeorm';
 import { describeServers, SqlWorld } from './sql-world.js';
 

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createHash } from 'node:crypto';
 import { inspect } from 'node:util';
 import { LockBackendError } from 'nestjs-distributed-lock/core';

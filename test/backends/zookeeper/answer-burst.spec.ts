@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { eventually } from '../../support/eventually.js';
 import { timeLimitOf } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockBackendError, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import { zookeeper } from 'nestjs-distributed-lock/zookeeper';
 import { aborted, failureOf, SLACK_MS } from '../../conformance/contract.js';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { zookeeper } from 'nestjs-distributed-lock/zookeeper';
 import { aborted } from '../../conformance/contract.js';

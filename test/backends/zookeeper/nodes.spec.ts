@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
 import { aborted, failureOf, Gate, handled, SLACK_MS } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';

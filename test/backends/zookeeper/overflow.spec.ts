@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import { Gate } from '../../conformance/contract.js';
 import { wantedOf } from '../describe-backend.js';
 import { raiseSequence } from './raise-sequence.js';

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import client from 'node-zookeeper-client';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import type { ConnectionManager } from '../../../lib/backends/zookeeper/transport/wire.js';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
 import { ZookeeperServer } from '../../servers/zookeeper-server.js';
 import { eventually } from '../../support/eventually.js';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { type Clock, pause } from '../../../lib/core/index.js';
 import { ManualClock } from 'nestjs-distributed-lock/testing';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
 import { aborted, failureOf, handled } from '../../conformance/contract.js';

@@ -1,4 +1,3 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Gate, handled, SLACK_MS } from '../../conformance/contract.js';
 import { TICK_MS } from '../../servers/zookeeper-server.js';
 import { eventually } from '../../support/eventually.js';

@@ -1,4 +1,3 @@
-import { expect, it } from '@jest/globals';
 import type { LockService } from 'nestjs-distributed-lock/core';
 import { eventually } from '../../support/eventually.js';
 import { liveBytes } from '../../support/live-bytes.js';

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { jest } from '@jest/globals';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { freePort } from '../../servers/free-port.js';
 import { wantedOf } from '../describe-backend.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import * as core from 'nestjs-distributed-lock/core';
 import { exploreLine } from './explore.js';
 import { KEYS } from './kinds.js';

@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import * as core from 'nestjs-distributed-lock/core';
 import { coreOf, type Mutant } from '../mutants.js';
 import { exploreLine } from './explore.js';

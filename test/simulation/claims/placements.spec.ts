@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import * as core from 'nestjs-distributed-lock/core';
 import { coreOf } from '../mutants.js';
 import { described } from './described.js';

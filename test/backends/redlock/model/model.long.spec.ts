@@ -1,4 +1,3 @@
-import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
 import { wantedOf } from '../../describe-backend.js';
 import { Random } from '../../../support/random.js';
