@@ -33,12 +33,13 @@ export default {
     ),
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
+  setupFilesAfterEnv: ['<rootDir>/test/support/judging.ts'],
   testPathIgnorePatterns: [...listIgnored(), ...leftOut.map((folder) => `<rootDir>/test/backends/${folder}/`)],
   modulePathIgnorePatterns: ['<rootDir>/dist'],
   // The packages of test/orms are not those of the project: jest.orms.config.mjs.
   testMatch: ['<rootDir>/bench/**/*.spec.ts', '<rootDir>/test/!(orms)/**/*.spec.ts'],
   // Most of the time tests wait; other steps run beside these.
-  maxWorkers: availableParallelism() + 2,
+  maxWorkers: availableParallelism() + 4,
   testSequencer: '<rootDir>/scripts/longest-first.mjs',
   // A process for each file: an AsyncLocalStorage that one file leaves behind costs every promise of the next ones.
   workerIdleMemoryLimit: 0,

@@ -9,6 +9,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 const SHARED_MEMORY = '/dev/shm';
 /** Names of files that Node, its tools and installed packages write, and not the tests. */
 const TOOL_FILES_PATTERN = /^(node-compile-cache|v8-compile-cache.*|tsx-.*|jest_\w+|scarf-js-history-.*)$/u;
+/** Name of the file with the outcomes that could not be judged, a line each. */
+const NOT_JUDGED = 'not-judged';
 /** Milliseconds until the processes of the run must have ended: a killed server may take a moment. */
 const GRACE_MS = 5_000;
 
@@ -28,6 +30,8 @@ export class TestRun {
     // Servers run under their own accounts, and write to these directories, too.
     for (const directory of this.#directories) chmodSync(directory, 0o1777);
     env.LOCK_TEST_RUN = this.#id;
+    // test/support/judging.ts writes it.
+    env.LOCK_NOT_JUDGED = join(env.TMPDIR, NOT_JUDGED);
     // Without it a package of the applications reports each installation.
     env.SCARF_ANALYTICS = 'false';
   }
@@ -40,12 +44,17 @@ export class TestRun {
     const processes = await this.#endProcesses();
     const files = this.#directories.flatMap((directory) =>
       readdirSync(directory)
-        .filter((name) => !TOOL_FILES_PATTERN.test(name))
+        .filter((name) => name !== NOT_JUDGED && !TOOL_FILES_PATTERN.test(name))
         .map((name) => join(directory, name)),
     );
     for (const directory of this.#directories) rmSync(directory, { recursive: true, force: true });
     removeFilesOfFaketime();
     return [...processes, ...files];
+  }
+
+  /** Returns the outcomes that could not be judged, because the processor was withheld: see test/support/judging.ts. */
+  readNotJudged() {
+    return existsSync(env.LOCK_NOT_JUDGED) ? readFileSync(env.LOCK_NOT_JUDGED, 'utf8').trimEnd().split('\n') : [];
   }
 
   async #endProcesses() {

@@ -40,6 +40,9 @@ const OTHER_SPECS = ['--testMatch', `<rootDir>/test/!(${FOLDERS_WITHOUT_SERVERS}
 /** Argument that runs many specs in one process, in two thirds of the time. Specs that measure cannot share one. */
 const SHARED_PROCESSES = '--workerIdleMemoryLimit=1GB';
 
+/** Part of the outcomes of a whole run that need not be judged, where the processor is withheld. */
+const MOST_NOT_JUDGED = 0.01;
+
 /** Arguments of steps that run beside the main one: each takes one processor at most. */
 const SINGLE_WORKER = ['--maxWorkers=1', SHARED_PROCESSES];
 
@@ -107,15 +110,22 @@ if (unitOnly) {
     runAll(narrowed ? [] : [unitStep, ...otherNestSteps, ormStep, ...applications, ...otherNodeSteps]),
   ]);
 }
+const notJudged = testRun.readNotJudged();
 for (const left of await testRun.end()) {
   console.error(`Left behind: ${left}`);
   failed += 1;
 }
 for (const failure of failures) console.error(`Failed in ${failure}`);
+for (const outcome of notJudged) console.error(`Not judged: ${outcome}`);
+if (flags.has('--all') && notJudged.length > (passed + failed) * MOST_NOT_JUDGED) {
+  console.error('The machine was too busy: more than a hundredth of the outcomes could not be judged');
+  failed += 1;
+}
 for (const [name, spent] of minutes) console.log(`${spent.toFixed(1).padStart(6)} min  ${name}`);
 if (flags.has('--all') && !unitOnly && jestArgs.length === 0 && !env.LOCK_BACKENDS)
-  recordRun({ isNewer: flags.has('--newer'), passed, failed });
+  recordRun({ isNewer: flags.has('--newer'), passed, failed, notJudged: notJudged.length });
 process.exitCode = failed === 0 ? 0 : 1;
+if (notJudged.length > 0) console.log(`${notJudged.length} not judged`);
 console.log(`${passed} passed, ${failed} failed`);
 
 /** Runs steps one after the other. */

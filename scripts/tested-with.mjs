@@ -37,10 +37,17 @@ const PACKAGES = {
 const NO_RUN = { date: 'not run', passed: 0, failed: 0, servers: {} };
 
 /** Records the result of a run: its commit, its servers, and the numbers of passed and failed tests. */
-export function recordRun({ isNewer, passed, failed }) {
+export function recordRun({ isNewer, passed, failed, notJudged }) {
   const notes = readNotes();
   const date = new Date().toISOString().slice(0, 10);
-  notes[isNewer ? 'newer' : 'debian'] = { date, commit: readCommit(), passed, failed, servers: readServerVersions() };
+  notes[isNewer ? 'newer' : 'debian'] = {
+    date,
+    commit: readCommit(),
+    passed,
+    failed,
+    notJudged,
+    servers: readServerVersions(),
+  };
   notes.packages = readPackageVersions();
   writeFileSync(NOTES, `${JSON.stringify(notes, null, 2)}\n`);
   writeFileSync(PAGE, withTable(readFileSync(PAGE, 'utf8'), notes));

@@ -60,7 +60,7 @@ export function close({ harness, it, timed }: Suite): void {
       const since = performance.now();
       try {
         await service.close(200);
-        expect(performance.now() - since).toBeLessThan(200 + 4 * SLACK_MS);
+        expect(performance.now() - since).toTakeLessThan(200 + 4 * SLACK_MS);
         await told;
       } finally {
         await thaw();

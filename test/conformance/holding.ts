@@ -63,7 +63,7 @@ export function holding({ harness, timed }: Suite): void {
       const next = await contract.win(other, key, { waitMs: lease.times.serverTtlMs * 3 + 5_000 });
       const waited = performance.now() - lease.times.sentAt;
       expect(waited).toBeGreaterThan(lease.times.serverTtlMs * 0.99 - 2);
-      expect(waited).toBeLessThan(lease.times.serverTtlMs + expiresLateMs + harness.wakesWithinMs + SLACK_MS);
+      expect(waited).toTakeLessThan(lease.times.serverTtlMs + expiresLateMs + harness.wakesWithinMs + SLACK_MS);
       expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
       await next.release();
       await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
@@ -83,7 +83,7 @@ export function holding({ harness, timed }: Suite): void {
       await holder.kill();
       const killedAt = performance.now();
       const next = await other.acquire(key, { waitMs: ttlMs * 3 + 5_000 });
-      expect(performance.now() - killedAt).toBeLessThan(ttlMs + expiresLateMs + harness.wakesWithinMs + SLACK_MS);
+      expect(performance.now() - killedAt).toTakeLessThan(ttlMs + expiresLateMs + harness.wakesWithinMs + SLACK_MS);
       expect(next.fencingToken).toBeGreaterThan(fencingToken);
       await next.release();
     });

@@ -68,7 +68,7 @@ export function lockDelay({ harness, it, timed }: Suite): void {
         const nextAt = performance.now();
         // A busy machine tells of the end late, when a part of the delay is over.
         expect(nextAt - endsAt).toBeGreaterThan(lockDelayMs);
-        expect(nextAt - killedAt).toBeLessThan(atMostMs);
+        expect(nextAt - killedAt).toTakeLessThan(atMostMs);
         await next.release();
       },
     );

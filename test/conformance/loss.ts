@@ -53,7 +53,7 @@ export function loss({ harness, timed }: Suite): void {
     await aborted(lock.signal);
     const since = performance.now();
     await lock.release();
-    expect(performance.now() - since).toBeLessThan(SLACK_MS);
+    expect(performance.now() - since).toTakeLessThan(SLACK_MS);
     expect(next.isHeld).toBe(true);
     await expect(ours.tryAcquire(key)).resolves.toBeNull();
     await next.release();
@@ -114,7 +114,7 @@ export function loss({ harness, timed }: Suite): void {
         const frozenAt = performance.now();
         try {
           // That nobody else can have it before is what the order test shows.
-          expect((await toldAt) - frozenAt).toBeLessThan(ttlMs + SLACK_MS);
+          expect((await toldAt) - frozenAt).toTakeLessThan(ttlMs + SLACK_MS);
         } finally {
           await thaw();
         }
@@ -162,7 +162,7 @@ export function loss({ harness, timed }: Suite): void {
         try {
           const error = await failureOf(service.acquire(key, { waitMs: 300, ttlMs: 20_000 }));
           expect(error).toMatchObject({ code: 'LOCK_BACKEND', key });
-          expect(performance.now() - since).toBeLessThan(300 + SLACK_MS);
+          expect(performance.now() - since).toTakeLessThan(300 + SLACK_MS);
         } finally {
           await thaw();
         }
@@ -181,7 +181,7 @@ export function loss({ harness, timed }: Suite): void {
       const toldAt = aborted(lock.signal);
       await restart(how);
       const backAt = performance.now();
-      expect((await toldAt) - backAt).toBeLessThan(Math.max(4_000, timeLimitOf(2_000)));
+      expect((await toldAt) - backAt).toTakeLessThan(Math.max(4_000, timeLimitOf(2_000)));
       expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
       await lock.release();
     };

@@ -33,7 +33,7 @@ export function minHold({ harness, it, timed }: Suite): void {
       const next = await waiting;
       const closedMs = performance.now() - askedAt;
       expect(closedMs).toBeGreaterThanOrEqual(minHoldMs);
-      expect(closedMs).toBeLessThan(atMostMs);
+      expect(closedMs).toTakeLessThan(atMostMs);
       expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
       await next.release();
     },
@@ -54,7 +54,7 @@ export function minHold({ harness, it, timed }: Suite): void {
       const next = await other.acquire(key, { waitMs: atMostMs * 3 });
       const closedMs = performance.now() - askedAt;
       expect(closedMs).toBeGreaterThanOrEqual(endsWith === 'session' ? 0 : minHoldMs);
-      expect(closedMs).toBeLessThan(atMostMs);
+      expect(closedMs).toTakeLessThan(atMostMs);
       await next.release();
     },
   );

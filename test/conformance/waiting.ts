@@ -20,7 +20,7 @@ export function waiting({ harness, it, alone }: Suite): void {
     const releasedAt = performance.now();
     await lease.release();
     const next = await inLine;
-    expect(performance.now() - releasedAt).toBeLessThan(harness.wakesWithinMs);
+    expect(performance.now() - releasedAt).toTakeLessThan(harness.wakesWithinMs);
     await next.release();
   });
 
@@ -54,7 +54,7 @@ export function waiting({ harness, it, alone }: Suite): void {
     const elapsed = performance.now() - since;
     expect(error).toBeInstanceOf(LockTimeoutError);
     expect(elapsed).toBeGreaterThanOrEqual(waitMs - 1);
-    expect(elapsed).toBeLessThan(waitMs + SLACK_MS);
+    expect(elapsed).toTakeLessThan(waitMs + SLACK_MS);
     if (harness.namesHolder) {
       expect(error).toMatchObject({ holder: { label: 'the-holder', pid: process.pid, host: hostname() } });
       const { holder: told } = error as LockTimeoutError;
@@ -72,7 +72,7 @@ export function waiting({ harness, it, alone }: Suite): void {
     const since = performance.now();
     await expect(other.tryAcquire(key)).resolves.toBeNull();
     await expect(other.acquire(key, { waitMs: 0 })).rejects.toBeInstanceOf(LockTimeoutError);
-    expect(performance.now() - since).toBeLessThan(SLACK_MS);
+    expect(performance.now() - since).toTakeLessThan(SLACK_MS);
     await lock.release();
     await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
   });

@@ -46,7 +46,7 @@ function whoWaits({ it }: Suite, name: BackendName): void {
     const tookMs = performance.now() - freeSince;
     process.stdout.write(`${name}: has a key ${Math.round(tookMs)} ms after it became free; ${details.toString()}\n`);
     expect(next.isHeld).toBe(true);
-    expect(tookMs).toBeLessThan(NOTICED_WITHIN_MS);
+    expect(tookMs).toTakeLessThan(NOTICED_WITHIN_MS);
     await next.release();
     await expectWell(service, details);
   });
@@ -70,7 +70,7 @@ function whoWasGranted({ it }: Suite, name: BackendName): void {
     world.proxy.resume();
     await forgotten;
     const next = await waiting;
-    expect(performance.now() - freeSince).toBeLessThan(NOTICED_WITHIN_MS);
+    expect(performance.now() - freeSince).toTakeLessThan(NOTICED_WITHIN_MS);
     expect(next).toMatchObject({ isHeld: true });
     await next.release();
   });
@@ -103,7 +103,7 @@ function whoDoesNotWait({ it }: Suite, name: BackendName): void {
     const tookMs = performance.now() - since;
     process.stdout.write(`${name}: tryAcquire took ${Math.round(tookMs)} ms; ${details.toString()}\n`);
     expect(lock).toMatchObject({ isHeld: true });
-    expect(tookMs).toBeLessThan(atOnceMs);
+    expect(tookMs).toTakeLessThan(atOnceMs);
     await lock?.release();
     await expectWell(service, details);
   };

@@ -52,7 +52,7 @@ function asking({ harness, it }: Suite, { acquire }: Wire): void {
     const since = performance.now();
     const error = await failureOf(service.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 300 }));
     expect(error).toBeInstanceOf(LockBackendError);
-    expect(performance.now() - since).toBeLessThan(300 + SLACK_MS);
+    expect(performance.now() - since).toTakeLessThan(300 + SLACK_MS);
     world.proxy.resume();
     await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
     await (await (await contract.service()).acquire(key, { waitMs: timeLimitOf(2_000) })).release();
@@ -180,10 +180,10 @@ function renewing({ harness, it, thorough }: Suite, { sessions = false }: Regist
     const lock = await service.acquire(key, { ttlMs });
     world.proxy.pause();
     const pausedAt = performance.now();
-    expect((await aborted(lock.signal)) - pausedAt).toBeLessThan(ttlMs + SLACK_MS);
+    expect((await aborted(lock.signal)) - pausedAt).toTakeLessThan(ttlMs + SLACK_MS);
     const lostAt = performance.now();
     await lock.release();
-    expect(performance.now() - lostAt).toBeLessThan(SLACK_MS);
+    expect(performance.now() - lostAt).toTakeLessThan(SLACK_MS);
     const next = await (await contract.service()).acquire(key, { ttlMs: LONG_TTL_MS, waitMs: timeLimitOf(10_000) });
     // All that was sent meanwhile arrives now.
     world.proxy.resume();

@@ -23,7 +23,7 @@ export const processes: FaultTheme = {
       const killedAt = performance.now();
       const lock = await next;
       const { expiresLateMs = 0, wakesWithinMs } = contract.harness;
-      expect(performance.now() - killedAt).toBeLessThan(ttlMs + expiresLateMs + wakesWithinMs + SLACK_MS);
+      expect(performance.now() - killedAt).toTakeLessThan(ttlMs + expiresLateMs + wakesWithinMs + SLACK_MS);
       expect(lock.fencingToken).toBeGreaterThan(fencingToken);
       await lock.release();
       await eventually(async () => expect(await contract.harness.leftovers(key)).toEqual([]));
@@ -41,7 +41,7 @@ export const processes: FaultTheme = {
       const releasedAt = performance.now();
       await (await next).release();
       // Its place in line may be handed the key first, for a second.
-      expect(performance.now() - releasedAt).toBeLessThan(5_000 + SLACK_MS);
+      expect(performance.now() - releasedAt).toTakeLessThan(5_000 + SLACK_MS);
       await expect(waiting).resolves.toBe('killed');
       await eventually(async () => expect(await contract.harness.leftovers(key)).toEqual([]));
     });
@@ -60,7 +60,7 @@ export const processes: FaultTheme = {
         });
         expect(belief).toMatchObject({ isHeld: false, state: 'lost', throws: true, aborted: true });
         const loss = await holder.child.call('loss', key);
-        expect(Number((loss?.at ?? 0n) - belief.at) / 1e6).toBeLessThan(SLACK_MS);
+        expect(Number((loss?.at ?? 0n) - belief.at) / 1e6).toTakeLessThan(SLACK_MS);
         await expect(holder.child.call('write', { key, resource: resource.url })).resolves.toBe(false);
         await holder.close();
         await expect(holder.exit()).resolves.toEqual({ code: 0, signal: null });

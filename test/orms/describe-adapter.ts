@@ -200,7 +200,7 @@ function describeOn(
         const since = performance.now();
         await expect(lockIn(second.tx, key, { waitMs })).rejects.toThrow(LockTimeoutError);
         const waitedMs = performance.now() - since;
-        expect(waitedMs).toBeLessThan(limitOf(name, waitMs) + timeLimitOf(800));
+        expect(waitedMs).toTakeLessThan(limitOf(name, waitMs) + timeLimitOf(800));
         expect(waitedMs).toBeGreaterThanOrEqual(waitMs * 0.9);
         await lockIn(second.tx, `${key} another`, { waitMs });
         await second.write(`${note} after`);

@@ -9,3 +9,10 @@ declare global {
   const expect: typeof jest.expect;
   const it: typeof jest.it;
 }
+
+declare module 'expect' {
+  interface Matchers<R extends void | Promise<void>> {
+    /** As `toBeLessThan`, for milliseconds that have just passed: judging.ts says when it is not judged. */
+    toTakeLessThan(limitMs: number): R;
+  }
+}

@@ -37,7 +37,7 @@ wantedOf(['etcd']).forEach(() =>
         process.stdout.write(
           `etcd: ${frozen} frozen before it: has the key ${Math.round(tookMs)} ms after the release\n`,
         );
-        expect(tookMs).toBeLessThan(TTL_MS + LATE_MS);
+        expect(tookMs).toTakeLessThan(TTL_MS + LATE_MS);
         await next.release();
       },
       timeLimitOf(300_000),

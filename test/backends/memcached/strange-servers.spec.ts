@@ -27,7 +27,7 @@ for (const _ of wantedOf(['memcached'])) {
       await using service = new LockService(memcached(options));
       const since = performance.now();
       const error = await failureOf(service.tryAcquire('k'));
-      expect(performance.now() - since).toBeLessThan(timeLimitOf(2_000));
+      expect(performance.now() - since).toTakeLessThan(timeLimitOf(2_000));
       expect(error).toBeInstanceOf(LockBackendError);
       expect(service.health).toMatchObject({ status: 'down' });
       return error as LockBackendError;
@@ -111,7 +111,7 @@ for (const _ of wantedOf(['memcached'])) {
       const since = performance.now();
       const tries = crowd.map((service, i) => service.tryAcquire(`k${i}`).catch((error: unknown) => error));
       const refused = (await Promise.all(tries)).filter((outcome) => outcome instanceof Error);
-      expect(performance.now() - since).toBeLessThan(timeLimitOf(4_000));
+      expect(performance.now() - since).toTakeLessThan(timeLimitOf(4_000));
       expect(refused.length).toBeGreaterThan(0);
       for (const error of refused) expect(error).toBeInstanceOf(LockBackendError);
       await Promise.all(crowd.map((service) => service.close()));
@@ -134,7 +134,7 @@ for (const _ of wantedOf(['memcached'])) {
       // A second holder gets in: this is what "best-effort" means.
       const second = await other.acquire('k', { waitMs: timeLimitOf(1_000) });
       await told;
-      expect(performance.now() - evictedAt).toBeLessThan(timeLimitOf(2_000));
+      expect(performance.now() - evictedAt).toTakeLessThan(timeLimitOf(2_000));
       expect(second.fencingToken).toBeGreaterThan(lock.fencingToken);
       await lock.release();
       expect(second.isHeld).toBe(true);

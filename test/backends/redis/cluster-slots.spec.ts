@@ -123,7 +123,7 @@ describe('slots of a cluster', () => {
     const since = performance.now();
     await lock.release();
     await (await waiting).release();
-    expect(performance.now() - since).toBeLessThan(timeLimitOf(1_000));
+    expect(performance.now() - since).toTakeLessThan(timeLimitOf(1_000));
   });
 
   it('TRYAGAIN is tried again, so that a slot may be moved without an error', async () => {

@@ -10,28 +10,27 @@ const TTL_MS = atLeastMs(600);
 
 type GivenClient = NonNullable<RedisOptions['client']>;
 
-/**
- * Two services on one client lock, wait, renew and hand over, and close.
- * @param whileHeld called while "key" is held
- */
-export async function expectLocks(
-  client: GivenClient,
-  mode: RedisMode,
-  whileHeld: () => Promise<void> = async () => undefined,
-): Promise<void> {
+interface LockedKey {
+  readonly key: string;
+  /** Called while the key is held. */
+  readonly whileHeld?: () => Promise<void>;
+}
+
+/** Two services on one client lock a key of their own, wait, renew and hand over, and close. */
+export async function expectLocks(client: GivenClient, mode: RedisMode, { key, whileHeld }: LockedKey): Promise<void> {
   const [a, b] = [new LockService(redis({ client, mode })), new LockService(redis({ client, mode }))];
-  const first = await a.acquire('key', { ttlMs: TTL_MS });
-  const waiting = b.acquire('key', { waitMs: timeLimitOf(10_000) });
-  await expect(b.tryAcquire('other')).resolves.not.toBeNull();
-  await whileHeld();
+  const first = await a.acquire(key, { ttlMs: TTL_MS });
+  const waiting = b.acquire(key, { waitMs: timeLimitOf(10_000) });
+  await expect(b.tryAcquire(`${key}-other`)).resolves.not.toBeNull();
+  await whileHeld?.();
   await expect(a.keys().next()).resolves.toMatchObject({ done: false });
-  await eventually(async () => expect((await a.look('key')).holder).toMatchObject({ pid: process.pid }));
+  await eventually(async () => expect((await a.look(key)).holder).toMatchObject({ pid: process.pid }));
   await new Promise((resolve) => setTimeout(resolve, TTL_MS * 1.5));
   expect(first.isHeld).toBe(true);
   const since = performance.now();
   await first.release();
   const second = await waiting;
-  expect(performance.now() - since).toBeLessThan(SLACK_MS);
+  expect(performance.now() - since).toTakeLessThan(SLACK_MS);
   expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
   await Promise.all([a.close(), b.close()]);
 }

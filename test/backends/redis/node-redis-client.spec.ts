@@ -6,6 +6,7 @@ import { createClient, createClientPool, RESP_TYPES } from 'redis';
 import { createClient as createClient5, RESP_TYPES as RESP_TYPES5 } from 'redis-5';
 import { aborted } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { SideBySide } from '../../support/side-by-side.js';
 import { expectLocks, expectNeverCut } from './given-client-promises.js';
 import { RedisWorld } from './redis-world.js';
 
@@ -45,17 +46,23 @@ describe('a client of node-redis that was given', () => {
     ['5, Buffers', (options) => createClient5({ ...options, commandOptions: { typeMapping: BUFFERS5 } })],
   ];
 
-  describe.each(makers)('version %s', (_version, make) => {
-    it.each(MODES)('locks, waits, renews, and stays as it was (%s)', async (mode) => {
-      const client = ending(make({ url: world.server.url, ...(mode === 'getset' ? PROMPT : {}) }));
-      await client.connect();
-      const listeners = EVENTS.map((event) => client.listenerCount(event));
-      await expectLocks(client, mode, async () => expect(await world.operator.exists('lock:{key}')).toBe(1));
-      expect(client.isReady).toBe(true);
-      expect(String(await client.sendCommand(['PING']))).toBe('PONG');
-      expect(EVENTS.map((event) => client.listenerCount(event))).toEqual(listeners);
-    });
-  });
+  const together = new SideBySide(8);
+  for (const mode of MODES) {
+    for (const [version, make] of makers) {
+      together.it(`version ${version}: locks, waits, renews, and stays as it was (${mode})`, async () => {
+        const client = ending(make({ url: world.server.url, ...(mode === 'getset' ? PROMPT : {}) }));
+        await client.connect();
+        const listeners = EVENTS.map((event) => client.listenerCount(event));
+        const key = `${version}-${mode}`;
+        const whileHeld = async () => expect(await world.operator.exists(`lock:{${key}}`)).toBe(1);
+        await expectLocks(client, mode, { key, whileHeld });
+        expect(client.isReady).toBe(true);
+        expect(String(await client.sendCommand(['PING']))).toBe('PONG');
+        expect(EVENTS.map((event) => client.listenerCount(event))).toEqual(listeners);
+      });
+    }
+  }
+  together.run();
 
   describe.each<[string, (options: object) => Client]>([
     ['6', (options) => createClient({ url: world.server.url, ...options })],

@@ -87,7 +87,7 @@ describe('waiting in redis, mode queue', () => {
       await released;
       const since = performance.now();
       await second;
-      expect(performance.now() - since).toBeLessThan(AT_ONCE_MS);
+      expect(performance.now() - since).toTakeLessThan(AT_ONCE_MS);
     });
 
     it('ends with a full TTL and the token of the grant, once the waiter confirms', async () => {
@@ -117,7 +117,7 @@ describe('waiting in redis, mode queue', () => {
       caller.abort(new Error('enough'));
       await left;
       await last;
-      expect(performance.now() - since).toBeLessThan(ttlMs + SLACK_MS);
+      expect(performance.now() - since).toTakeLessThan(ttlMs + SLACK_MS);
     });
 
     it('does not outlive its own queue (nothing stays for ever)', async () => {
@@ -160,7 +160,7 @@ describe('waiting in redis, mode queue', () => {
       const since = performance.now();
       await holder.release();
       await alive;
-      expect(performance.now() - since).toBeLessThan(AT_ONCE_MS);
+      expect(performance.now() - since).toTakeLessThan(AT_ONCE_MS);
     });
 
     it('are skipped at once when their backend was closed', async () => {
@@ -174,7 +174,7 @@ describe('waiting in redis, mode queue', () => {
       const since = performance.now();
       await holder.release();
       await alive;
-      expect(performance.now() - since).toBeLessThan(AT_ONCE_MS);
+      expect(performance.now() - since).toTakeLessThan(AT_ONCE_MS);
     });
 
     it('cost five seconds when they are frozen, and no more', async () => {
@@ -191,7 +191,7 @@ describe('waiting in redis, mode queue', () => {
       await alive;
       const waited = performance.now() - since;
       expect(waited).toBeGreaterThan(GRANT_MS - SLACK_MS);
-      expect(waited).toBeLessThan(GRANT_MS + AT_ONCE_MS);
+      expect(waited).toTakeLessThan(GRANT_MS + AT_ONCE_MS);
     });
 
     it('do not hide the end of a dead holder: the second in line looks too (A1)', async () => {
@@ -207,7 +207,7 @@ describe('waiting in redis, mode queue', () => {
       await Promise.all([dying.kill(), victim.kill()]);
       const since = performance.now();
       await alive;
-      expect(performance.now() - since).toBeLessThan(ttlMs + SLACK_MS);
+      expect(performance.now() - since).toTakeLessThan(ttlMs + SLACK_MS);
     });
   });
 
@@ -223,7 +223,7 @@ describe('waiting in redis, mode queue', () => {
     await world.service().evict('key');
     expect(await world.operator.pttl('lock:{key}:w')).toBeGreaterThan(0);
     await waiting;
-    expect(performance.now() - since).toBeLessThan(timeLimitOf(1_500));
+    expect(performance.now() - since).toTakeLessThan(timeLimitOf(1_500));
   });
 
   it('opens a key that was closed by a clock which was set back', async () => {

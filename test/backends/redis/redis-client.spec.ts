@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisClient, type RedisMode } from 'nestjs-distributed-lock/redis';
+import { SideBySide } from '../../support/side-by-side.js';
 import { expectLocks, expectNeverCut } from './given-client-promises.js';
 import { RedisWorld } from './redis-world.js';
 
@@ -27,24 +28,30 @@ describe('a client that was given', () => {
     ['ioredis 5, key prefix', (url, options) => new Redis5(url, { ...options, keyPrefix: 'app:' })],
   ];
 
-  async function expectLocksAndStays(client: RedisClient & EventCounter, mode: RedisMode): Promise<void> {
+  type Client = RedisClient & EventCounter;
+  async function expectLocksAndStays(client: Client, mode: RedisMode, key: string): Promise<void> {
     const listeners = EVENTS.map((event) => client.listenerCount(event));
-    await expectLocks(client, mode);
+    await expectLocks(client, mode, { key });
     await expect(client.call('PING')).resolves.toBe('PONG');
     expect(EVENTS.map((event) => client.listenerCount(event))).toEqual(listeners);
   }
 
-  describe.each(makers)('%s', (_version, make) => {
-    it.each(MODES)('locks, waits, renews, and stays as it was (%s)', async (mode) => {
-      const client = world.disconnecting(make(world.server.url, mode === 'getset' ? PROMPT : {}));
-      await expectLocksAndStays(client, mode);
+  const together = new SideBySide(8);
+  for (const mode of MODES) {
+    for (const [version, make] of makers) {
+      together.it(`${version}: locks, waits, renews, and stays as it was (${mode})`, async () => {
+        const client = world.disconnecting(make(world.server.url, mode === 'getset' ? PROMPT : {}));
+        await expectLocksAndStays(client, mode, `${version}-${mode}`);
+      });
+    }
+  }
+  for (const mode of ['queue', 'plain'] as const) {
+    together.it(`that pipelines by itself locks, and stays as it was (${mode})`, async () => {
+      const client = world.disconnecting(new Redis(world.server.url, { enableAutoPipelining: true }));
+      await expectLocksAndStays(client, mode, `pipelining-${mode}`);
     });
-  });
-
-  it.each(['queue', 'plain'] as const)('that pipelines by itself locks, and stays as it was (%s)', async (mode) => {
-    const client = world.disconnecting(new Redis(world.server.url, { enableAutoPipelining: true }));
-    await expectLocksAndStays(client, mode);
-  });
+  }
+  together.run();
 
   it('is never cut, also when an answer is overdue', async () => {
     const client = world.disconnecting(new Redis(world.server.url));

@@ -4,6 +4,7 @@ import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
 import { freePort } from '../../servers/free-port.js';
 import { eventually } from '../../support/eventually.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { SideBySide } from '../../support/side-by-side.js';
 import { ownerName } from '../../support/owner-name.js';
 import { RedisWorld } from './redis-world.js';
 
@@ -21,9 +22,9 @@ describe.each(['ioredis', 'redis'] as const)('rights and secrets, by %s', (clien
   afterEach(() => world.endTest());
   afterAll(() => world.stop());
 
-  const urlOf = (user: string, secret = password) => world.server.url.replace('//', `//${user}:${secret}@`);
-  const allow = (user: string, ...rights: string[]) =>
-    world.operator.acl('SETUSER', user, 'reset', 'on', `>${password}`, ...rights);
+  const urlOf = (of: RedisWorld, secret = password) => of.server.url.replace('//', `//app:${secret}@`);
+  const allow = (of: RedisWorld, ...rights: string[]) =>
+    of.operator.acl('SETUSER', 'app', 'reset', 'on', `>${password}`, ...rights);
   const QUEUE_RIGHTS =
     '~lock:* &lock:* &__redis__:invalidate +eval +evalsha +get +set +del +pttl +pexpire +time +publish +pubsub|numsub +subscribe +unsubscribe +exists +lindex +lpos +lrem +rpush +hget +hset +hdel +hgetall +hscan +scan +info +client|id +client|tracking +client|caching';
   const RIGHTS: Record<RedisMode, string> = {
@@ -34,9 +35,9 @@ describe.each(['ioredis', 'redis'] as const)('rights and secrets, by %s', (clien
   };
 
   it.each(MODES)('the rights in the documentation are enough (%s)', async (mode) => {
-    await allow('app', ...RIGHTS[mode].split(' '));
+    await allow(world, ...RIGHTS[mode].split(' '));
     await world.operator.acl('LOG', 'RESET');
-    const options = { mode, url: urlOf('app'), clientPackage };
+    const options = { mode, url: urlOf(world), clientPackage };
     const [a, b] = [world.service(options), world.service(options)];
     const lock = await a.acquire('key', { ttlMs: TTL_MS });
     const waiting = b.acquire('key', { waitMs: timeLimitOf(10_000) });
@@ -51,31 +52,36 @@ describe.each(['ioredis', 'redis'] as const)('rights and secrets, by %s', (clien
     await (await waiting).release();
     expect([a.health, b.health]).toEqual([{ status: 'up' }, { status: 'up' }]);
     // A connection introduces itself, chooses database 0, and asks after 5 s whether the server lives: a refusal is an answer.
-    expect((await denied()).filter((command) => !/^(?:client|select|ping)/u.test(String(command)))).toEqual([]);
+    expect((await denied(world)).filter((command) => !/^(?:client|select|ping)/u.test(String(command)))).toEqual([]);
   });
 
   it.each(['setnx', 'getset', 'del', 'time'])('mode getset tells at the start that it lacks %s', async (command) => {
-    await allow('app', ...RIGHTS.getset.split(' '), `-${command}`);
-    const service = world.service({ mode: 'getset', url: urlOf('app'), clientPackage });
+    await allow(world, ...RIGHTS.getset.split(' '), `-${command}`);
+    const service = world.service({ mode: 'getset', url: urlOf(world), clientPackage });
     await service.start();
     expect(service.health).toMatchObject({ status: 'down', detail: expect.stringMatching(command) });
   });
 
-  it.each(QUEUE_RIGHTS.split(' ').filter((right) => right.startsWith('+')))(
-    'and none of them is too many: %s is missed',
-    async (right) => {
-      await allow('app', ...QUEUE_RIGHTS.split(' ').filter((other) => other !== right));
-      await world.operator.script('FLUSH');
-      await world.operator.acl('LOG', 'RESET');
-      await toil(urlOf('app')).catch(() => undefined);
-      await eventually(async () => expect(await denied()).toContain(right.slice(1)));
-    },
-  );
+  const together = new SideBySide(8);
+  for (const right of QUEUE_RIGHTS.split(' ').filter((each) => each.startsWith('+'))) {
+    together.it(`and none of them is too many: ${right} is missed`, async () => {
+      const own = await RedisWorld.start();
+      try {
+        await allow(own, ...QUEUE_RIGHTS.split(' ').filter((other) => other !== right));
+        await toil(own).catch(() => undefined);
+        await eventually(async () => expect(await denied(own)).toContain(right.slice(1)));
+      } finally {
+        await own.endTest();
+        await own.stop();
+      }
+    });
+  }
+  together.run();
 
   /** Everything that needs a right: acquire, share, renew, wait, hand over, give up waiting, release, list. */
-  async function toil(url: string): Promise<void> {
-    const options = { url, clientPackage };
-    const [a, b, c] = [world.service(options), world.service(options), world.service(options)];
+  async function toil(own: RedisWorld): Promise<void> {
+    const options = { url: urlOf(own), clientPackage };
+    const [a, b, c] = [own.service(options), own.service(options), own.service(options)];
     const lock = await a.acquire('key', { ttlMs: timeLimitOf(600), waitMs: timeLimitOf(1_000) });
     const reader = await a.acquire('page', { mode: 'shared', ttlMs: timeLimitOf(300), waitMs: timeLimitOf(1_000) });
     const leaving = c.acquire('key', { waitMs: timeLimitOf(200) }).catch(() => undefined);
@@ -91,14 +97,14 @@ describe.each(['ioredis', 'redis'] as const)('rights and secrets, by %s', (clien
   }
 
   /** Commands that the server refused since the last reset, in clients and in scripts. */
-  async function denied(): Promise<unknown[]> {
-    const entries = await world.operator.acl('LOG');
+  async function denied({ operator }: RedisWorld): Promise<unknown[]> {
+    const entries = await operator.acl('LOG');
     if (!Array.isArray(entries)) throw new Error('an ACL log is a list');
     return entries.map((entry) => (Array.isArray(entry) ? entry[entry.indexOf('object') + 1] : undefined));
   }
 
   it('R15: neither the password nor an owner is in any error or in what is printed', async () => {
-    await allow('app', ...QUEUE_RIGHTS.split(' '));
+    await allow(world, ...QUEUE_RIGHTS.split(' '));
     const shown: string[] = [];
     const show = (...values: unknown[]) => shown.push(...values.map((value) => inspect(value, { depth: 20 })));
     const observers = [
@@ -117,19 +123,19 @@ describe.each(['ioredis', 'redis'] as const)('rights and secrets, by %s', (clien
       show(service, service.backend, service.health);
       await after?.();
     };
-    await failing(urlOf('app', `${password}-wrong`));
+    await failing(urlOf(world, `${password}-wrong`));
     expect(shown.join()).toContain('WRONGPASS');
     await failing(`redis://app:${password}@127.0.0.1:${await freePort()}`);
     expect(shown.join()).toContain('ECONNREFUSED');
     await world.operator.acl('SETUSER', 'app', '-evalsha');
-    await failing(urlOf('app'));
+    await failing(urlOf(world));
     expect(shown.join()).toContain('NOPERM');
-    await allow('app', ...QUEUE_RIGHTS.split(' '));
+    await allow(world, ...QUEUE_RIGHTS.split(' '));
     await world.operator.rpush('lock:{key}', 'x');
-    await failing(urlOf('app'));
+    await failing(urlOf(world));
     expect(shown.join()).toContain('WRONGTYPE');
     await failing(
-      urlOf('app'),
+      urlOf(world),
       () => world.server.freeze(),
       () => world.server.thaw(),
     );

@@ -117,7 +117,7 @@ describe('waiters that are not told, redis, mode queue', () => {
     await holder.release();
     const took = await untilGiven(alive);
     process.stdout.write(`  ${count} frozen waiters before a live one: it has the key after ${took.toFixed(0)} ms\n`);
-    expect(took).toBeLessThan(LATEST_MS);
+    expect(took).toTakeLessThan(LATEST_MS);
   });
 
   it('keep their places when they come back in time', async () => {
@@ -151,7 +151,7 @@ describe('waiters that are not told, redis, mode queue', () => {
     proxy.reset();
     await eventually(async () => expect(await world.operator.pubsub('CHANNELS', 'lock:*')).toHaveLength(1));
     await holder.release();
-    expect(await untilGiven(alive)).toBeLessThan(AT_ONCE_MS);
+    expect(await untilGiven(alive)).toTakeLessThan(AT_ONCE_MS);
   });
 
   it('poll where the server does not count them among its subscribers, and health says so', async () => {
@@ -161,7 +161,7 @@ describe('waiters that are not told, redis, mode queue', () => {
     const waiting = deaf.acquire('key', patient);
     await eventually(() => expect(deaf.health.detail).toContain('nobody has subscribed'));
     await holder.release();
-    expect(await untilGiven(waiting)).toBeLessThan(AT_ONCE_MS);
+    expect(await untilGiven(waiting)).toTakeLessThan(AT_ONCE_MS);
   });
 
   it('find a key that became free although their subscription died unseen; it is replaced, and health says so', async () => {
@@ -174,14 +174,14 @@ describe('waiters that are not told, redis, mode queue', () => {
     await holder.release();
     const took = await untilGiven(waiting);
     process.stdout.write(`  a subscription that died unseen: the key is taken after ${took.toFixed(0)} ms\n`);
-    expect(took).toBeLessThan(LATEST_MS);
+    expect(took).toTakeLessThan(LATEST_MS);
 
     const other = await win(world.backend(), 'other');
     const again = deaf.acquire('other', patient);
     await eventually(() => expect(deaf.health.detail).toContain('no sign of life'), { withinMs: 2 * LATEST_MS });
     await eventually(() => expect(deaf.health).toEqual({ status: 'up' }), { withinMs: 2 * LATEST_MS });
     await other.release();
-    expect(await untilGiven(again)).toBeLessThan(AT_ONCE_MS);
+    expect(await untilGiven(again)).toTakeLessThan(AT_ONCE_MS);
   });
 
   it('are woken at once by the holder of a key that was deleted by hand', async () => {
@@ -190,7 +190,7 @@ describe('waiters that are not told, redis, mode queue', () => {
     await world.untilWaiting('key', 1);
     await world.operator.del('lock:{key}');
     await holder.release();
-    expect(await untilGiven(waiting)).toBeLessThan(AT_ONCE_MS);
+    expect(await untilGiven(waiting)).toTakeLessThan(AT_ONCE_MS);
   });
 
   it('give a key back at once that is handed to one who has left, because a question of his arrived late', async () => {
@@ -208,7 +208,7 @@ describe('waiters that are not told, redis, mode queue', () => {
     const alive = win(world.backend(), 'key', patient);
     await world.untilWaiting('key', 2);
     await holder.release();
-    expect(await untilGiven(alive)).toBeLessThan(AT_ONCE_MS);
+    expect(await untilGiven(alive)).toTakeLessThan(AT_ONCE_MS);
   });
 
   it('leave the last token behind for an hour, and nothing else', async () => {

@@ -80,7 +80,7 @@ wantedOf(['redlock']).forEach((name) =>
       for (const server of world.servers.slice(0, 3)) server.freeze();
       const since = performance.now();
       try {
-        expect((await aborted(lock.signal)) - since).toBeLessThan(TTL_MS + SLACK_MS);
+        expect((await aborted(lock.signal)) - since).toTakeLessThan(TTL_MS + SLACK_MS);
         expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
       } finally {
         for (const server of world.servers) server.thaw();

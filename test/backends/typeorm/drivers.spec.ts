@@ -134,7 +134,7 @@ describeServers('a driver that', (type) => {
       for (const { id } of await world.ask(SESSIONS[type])) await world.ask(KILL[type](id)).catch(() => undefined);
       const took = (await told) - since;
       process.stdout.write(`${type} ${strategy}: told ${took.toFixed(0)} ms after its end, TTL ${TTL_MS} ms\n`);
-      expect(took).toBeLessThan((TTL_MS * 2) / 3);
+      expect(took).toTakeLessThan((TTL_MS * 2) / 3);
       expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
     },
   );

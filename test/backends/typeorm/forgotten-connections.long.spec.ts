@@ -33,7 +33,7 @@ describeServers('connections that the network has forgotten', (type) => {
         const since = performance.now();
         const lock = await service.tryAcquire(`forgotten-${strategy}-${round}`, { ttlMs: LONG_TTL_MS });
         // One statement shows the silence; a second connection may not.
-        expect(performance.now() - since).toBeLessThan(2 * STATEMENT_MS);
+        expect(performance.now() - since).toTakeLessThan(2 * STATEMENT_MS);
         expect(lock?.isHeld).toBe(true);
         await lock?.release();
       }
@@ -111,8 +111,8 @@ for (const type of wantedOf(['postgres'])) {
         took.push(await timeToGet(() => lock.release(), waiting));
       }
       process.stdout.write(`listener forgotten: ${took.map((ms) => `${ms.toFixed(0)} ms`).join(', then ')}\n`);
-      expect(took[0]).toBeLessThan(PROMISED_MS);
-      expect(took[1]).toBeLessThan(SLACK_MS);
+      expect(took[0]).toTakeLessThan(PROMISED_MS);
+      expect(took[1]).toTakeLessThan(SLACK_MS);
       expect(waiter.health.status).toBe('up');
       expect(waiter.health.detail).toContain('the connection that listens for releases');
     });
@@ -132,7 +132,7 @@ for (const type of wantedOf(['postgres'])) {
       const since = performance.now();
       const waiting = waiter.acquire('short', { ttlMs: LONG_TTL_MS, waitMs: 20_000 });
       await looked;
-      expect(performance.now() - since).toBeLessThan(NEXT_LOOK_MS);
+      expect(performance.now() - since).toTakeLessThan(NEXT_LOOK_MS);
       await inLine('short', 1);
       await lock.release();
       await (await waiting).release();
@@ -156,7 +156,7 @@ for (const type of wantedOf(['postgres'])) {
         await inLine(key, frozen + 1);
         const took = await timeToGet(() => lock.release(), waiting);
         process.stdout.write(`behind ${frozen} frozen: ${took.toFixed(0)} ms\n`);
-        expect(took).toBeLessThan(PROMISED_MS);
+        expect(took).toTakeLessThan(PROMISED_MS);
       },
       timeLimitOf(300_000),
     );
@@ -187,7 +187,7 @@ for (const type of wantedOf(['postgres'])) {
         process.stdout.write(`behind twelve that are ${state}: ${took.toFixed(0)} ms\n`);
         await Promise.all(visits);
         expect(order).toEqual(['live', 'newcomer']);
-        expect(took).toBeLessThan(PROMISED_MS);
+        expect(took).toTakeLessThan(PROMISED_MS);
       },
     );
 

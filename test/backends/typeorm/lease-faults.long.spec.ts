@@ -135,7 +135,7 @@ describeServers('lease faults', (type) => {
       const since = performance.now();
       const lock = await service.tryAcquire(key, { ttlMs: LONG_TTL_MS });
       await lost;
-      expect(performance.now() - since).toBeLessThan(timeLimitOf(2_000));
+      expect(performance.now() - since).toTakeLessThan(timeLimitOf(2_000));
       expect(lock?.isHeld).toBe(true);
       expect(serverToken(lock?.fencingToken ?? 0n)).toBe(await tokenOf(key));
       await lock?.release();
@@ -164,7 +164,7 @@ describeServers('lease faults', (type) => {
     world.proxy.pause();
     const since = performance.now();
     const error = await failureOf(service.tryAcquire('silent'));
-    expect(performance.now() - since).toBeLessThan(2 * requestTimeoutMs + SLACK_MS);
+    expect(performance.now() - since).toTakeLessThan(2 * requestTimeoutMs + SLACK_MS);
     expect(error).toBeInstanceOf(LockBackendError);
     expect(service.health.status).toBe('down');
     world.proxy.resume();
@@ -182,7 +182,7 @@ describeServers('lease faults', (type) => {
     const since = performance.now();
     await holder.close();
     await expect(holder.exit()).resolves.toEqual({ code: 0, signal: null });
-    expect(performance.now() - since).toBeLessThan(timeLimitOf(10_000));
+    expect(performance.now() - since).toTakeLessThan(timeLimitOf(10_000));
     expect(holder.child.stderr).toBe('');
     await expect(waiting).resolves.toBe('given up');
     await thaw?.();
@@ -196,7 +196,7 @@ describeServers('lease faults', (type) => {
     await eventually(() => service.health.status === 'down');
     const since = performance.now();
     await expect(failureOf(service.tryAcquire('gone'))).resolves.toBeInstanceOf(LockBackendError);
-    expect(performance.now() - since).toBeLessThan(SLACK_MS);
+    expect(performance.now() - since).toTakeLessThan(SLACK_MS);
     await world.harness.restart?.({ empty: false });
     await eventually(() => service.health.status === 'up');
     await (await service.acquire('gone')).release();

@@ -53,7 +53,7 @@ for (const name of wantedOf(['zookeeper'])) {
         const toldAt = aborted(lock.signal);
         await world.server.restart({ empty: true });
         const backAt = performance.now();
-        expect((await toldAt) - backAt).toBeLessThan(timeLimitOf(2_000));
+        expect((await toldAt) - backAt).toTakeLessThan(timeLimitOf(2_000));
         expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
         await lock.release();
         const next = await waiting;
@@ -79,7 +79,7 @@ for (const name of wantedOf(['zookeeper'])) {
         const backAt = performance.now();
         await eventually(() => !lock.isHeld, { withinMs: 2_000 });
         const next = await waiting;
-        expect(performance.now() - backAt).toBeLessThan(SESSION_MS);
+        expect(performance.now() - backAt).toTakeLessThan(SESSION_MS);
         expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
         await next.release();
         await (await ours.acquire(key)).release();
@@ -100,7 +100,7 @@ for (const name of wantedOf(['zookeeper'])) {
           const since = performance.now();
           await service.close();
           // Two thirds of it for giving back what is held, one for ending the session.
-          expect(performance.now() - since).toBeLessThan(sessionTtlMs + SLACK_MS);
+          expect(performance.now() - since).toTakeLessThan(sessionTtlMs + SLACK_MS);
         };
         await closeInTime(open());
         const connecting = open();
