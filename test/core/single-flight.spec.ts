@@ -11,8 +11,7 @@ import {
 } from 'nestjs-distributed-lock/core';
 import { memory } from 'nestjs-distributed-lock/memory';
 import type { ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
-import { failureOf } from '../conformance/contract.js';
-import { eventually } from '../support/eventually.js';
+import { eventually, failureOf } from '../support/index.js';
 import { ServiceWorld } from './service-world.js';
 
 type Value = string | number | boolean;

@@ -6,9 +6,7 @@ import { etcd, type EtcdOptions } from 'nestjs-distributed-lock/etcd';
 import { EtcdLockNames } from '../../../lib/backends/etcd/lock-names.js';
 import { EtcdServer, type EtcdServerOptions } from '../../servers/etcd-server.js';
 import { EtcdOperator, type StoredKey } from './operator.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
+import { atLeastMs, eventually, FaultProxy } from '../../support/index.js';
 
 const names = new EtcdLockNames('lock');
 

@@ -1,6 +1,5 @@
 import { type LockBackend, LockService } from 'nestjs-distributed-lock/core';
-import { Gate, handled, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, Gate, handled, throughout } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { contend, EtcdWorld, lineOf, win } from './etcd-world.js';
 

@@ -4,9 +4,7 @@ import { EtcdClient } from '../../../lib/backends/etcd/transport/client.js';
 import { resolveEtcdOptions } from '../../../lib/backends/etcd/options.js';
 import { EtcdSession } from '../../../lib/backends/etcd/session.js';
 import { EtcdLockNames } from '../../../lib/backends/etcd/lock-names.js';
-import { aborted, failureOf, SLACK_MS, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { serverToken } from '../../support/fencing-token.js';
+import { aborted, eventually, failureOf, serverToken, SLACK_MS, throughout } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld, lineOf, wholeSecondsOf, win } from './etcd-world.js';
 

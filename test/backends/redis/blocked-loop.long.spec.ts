@@ -1,7 +1,6 @@
 import { setImmediate as checkPhase } from 'node:timers/promises';
 import { LockService } from 'nestjs-distributed-lock/core';
-import { blockEventLoop } from '../../conformance/contract.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, blockEventLoop } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedisWorld } from './redis-world.js';
 

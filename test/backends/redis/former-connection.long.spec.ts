@@ -1,8 +1,7 @@
 import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, eventually } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 
 /** How long the network holds an acquisition back: longer than it takes to replace the connection and to lock anew. */

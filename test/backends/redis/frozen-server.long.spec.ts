@@ -1,6 +1,5 @@
 import { type LockHandle, pause, systemClock } from 'nestjs-distributed-lock/core';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, timeLimitOf } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 
 const LOCKS = 8_000;

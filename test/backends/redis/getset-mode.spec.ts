@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, eventually } from '../../support/index.js';
 import { contend, RedisWorld, win } from './redis-world.js';
 
 describe('redis, mode getset', () => {

@@ -2,8 +2,7 @@ import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { redlock } from 'nestjs-distributed-lock/redlock';
-import { RedisServer } from '../../servers/redis-server.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, RedisServer } from '../../support/index.js';
 import { warningsDuring } from '../../support/node-warnings.js';
 import { RedisWorld } from './redis-world.js';
 

@@ -3,12 +3,10 @@ import { Redis } from 'ioredis';
 import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { BasicClientSideCache, createClient } from 'redis';
-import { UNRENEWED_TTL_MS } from '../../conformance/contract.js';
+import { atLeastMs, eventually, timeLimitOf, UNRENEWED_TTL_MS } from '../../support/index.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
-import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
 import { countTrackedClients, untilLost, untilToldOfDeletion, untilTracked } from './tracked-locks.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(900);

@@ -4,9 +4,7 @@ import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { monitorRedis } from '../../servers/redis-monitor.js';
-import { RedisServer } from '../../servers/redis-server.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, RedisServer, timeLimitOf } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 import { countTrackedClients } from './tracked-locks.js';
 

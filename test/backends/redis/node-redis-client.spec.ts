@@ -4,8 +4,7 @@ import { type NodeRedisClient, redis, type RedisMode } from 'nestjs-distributed-
 import { redlock } from 'nestjs-distributed-lock/redlock';
 import { createClient, createClientPool, RESP_TYPES } from 'redis';
 import { createClient as createClient5, RESP_TYPES as RESP_TYPES5 } from 'redis-5';
-import { aborted } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { aborted, eventually } from '../../support/index.js';
 import { expectLocks, expectNeverCut } from './given-client-promises.js';
 import { RedisWorld } from './redis-world.js';
 

@@ -1,7 +1,6 @@
 import { type FailureKind, failureKindOf, type LockHandle, type LockService } from 'nestjs-distributed-lock/core';
 import type { RedisMode } from 'nestjs-distributed-lock/redis';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, timeLimitOf } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 
 const LONG = { ttlMs: 30_000 };

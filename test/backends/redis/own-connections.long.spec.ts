@@ -1,10 +1,6 @@
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
-import { freePort } from '../../servers/free-port.js';
-import { RedisServer } from '../../servers/redis-server.js';
-import { eventually } from '../../support/eventually.js';
-import { Holder } from '../../support/harness-holder.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { atLeastMs, eventually, freePort, Holder, RedisServer, timeLimitOf } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];

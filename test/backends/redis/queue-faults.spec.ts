@@ -1,8 +1,5 @@
-import { throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { fencingToken } from '../../support/fencing-token.js';
+import { atLeastMs, eventually, fencingToken, throughout, timeLimitOf } from '../../support/index.js';
 import { contend, RedisWorld, win } from './redis-world.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(900);

@@ -5,8 +5,7 @@ import { Redis as Redis5 } from 'ioredis-5';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisClient } from 'nestjs-distributed-lock/redis';
 import { createOwnClientOptions, withConnectionCheck } from '../../../lib/backends/redis/clients/ioredis.js';
-import { askRedis } from '../../servers/ask-redis.js';
-import { eventually } from '../../support/eventually.js';
+import { askRedis, eventually } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 
 describe('what counts as a connection', () => {

@@ -4,11 +4,8 @@ import { Deadline, type LockBackend, LockService } from 'nestjs-distributed-lock
 import type { AcquireRequest } from '../../../lib/core/leasing/lease-request.js';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { type RedisClientPackage, redis, type RedisMode } from 'nestjs-distributed-lock/redis';
-import { SLACK_MS } from '../../conformance/contract.js';
+import { eventually, FaultProxy, RedisServer, type RedisServerOptions, SLACK_MS } from '../../support/index.js';
 import { monitorRedis } from '../../servers/redis-monitor.js';
-import { RedisServer, type RedisServerOptions } from '../../servers/redis-server.js';
-import { eventually } from '../../support/eventually.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
 
 /** The limit for steps that wait for nobody. A silent waiter costs five seconds. */
 export const AT_ONCE_MS = Math.max(SLACK_MS, 2_500);

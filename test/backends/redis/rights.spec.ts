@@ -1,9 +1,7 @@
 import { inspect } from 'node:util';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
-import { freePort } from '../../servers/free-port.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { atLeastMs, eventually, freePort, timeLimitOf } from '../../support/index.js';
 import { ownerName } from '../../support/owner-name.js';
 import { RedisWorld } from './redis-world.js';
 

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { aborted } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { aborted, atLeastMs, eventually } from '../../support/index.js';
 import { contend, RedisWorld, win } from './redis-world.js';
-import { atLeastMs } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(600);

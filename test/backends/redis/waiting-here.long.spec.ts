@@ -4,8 +4,7 @@ import { redis } from 'nestjs-distributed-lock/redis';
 import { createGivenClientSource, createUrlSource } from '../../../lib/backends/redis/connection/client-sources.js';
 import type { ClientSource } from '../../../lib/backends/redis/connection/redis-client.js';
 import { RedisConnection } from '../../../lib/backends/redis/connection/redis-connection.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, timeLimitOf } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 
 /** Commands that may be under way on a connection. */

@@ -1,11 +1,7 @@
 import { inspect } from 'node:util';
 import { type BackendHealth, LockService } from 'nestjs-distributed-lock/core';
 import { redlock } from 'nestjs-distributed-lock/redlock';
-import { failureOf } from '../../conformance/contract.js';
-import { freePort } from '../../servers/free-port.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
-import { Holder } from '../../support/harness-holder.js';
+import { eventually, failureOf, freePort, Holder, timeLimitOf } from '../../support/index.js';
 import { ownerName } from '../../support/owner-name.js';
 import { wantedOf } from '../describe-backend.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';

@@ -1,7 +1,5 @@
 import { LockBackendError, LockTimeoutError } from 'nestjs-distributed-lock/core';
-import { failureOf, SLACK_MS } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, failureOf, SLACK_MS, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
 

@@ -1,10 +1,8 @@
 import { Redis } from 'ioredis';
 import { type LockBackend, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import { redlock, type RedlockOptions } from 'nestjs-distributed-lock/redlock';
-import { RedisServer, type RedisServerOptions } from '../../servers/redis-server.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
+import { atLeastMs, FaultProxy, RedisServer, type RedisServerOptions } from '../../support/index.js';
 import { leaseKeyOf } from './harness.js';
-import { atLeastMs } from '../../support/machine.js';
 
 export type WorldOptions = Omit<RedlockOptions, 'clients' | 'nodes' | 'urls'> & { readonly urls?: readonly string[] };
 

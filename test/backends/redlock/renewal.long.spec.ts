@@ -1,7 +1,5 @@
 import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
-import { aborted, SLACK_MS, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { aborted, atLeastMs, eventually, SLACK_MS, throughout, timeLimitOf } from '../../support/index.js';
 import { leaseKeyOf } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';

@@ -1,7 +1,5 @@
 import { LockBackendError, type LockService } from 'nestjs-distributed-lock/core';
-import { failureOf, handled } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import type { FaultProxy } from '../../support/fault-proxy.js';
+import { eventually, failureOf, type FaultProxy, handled } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
 

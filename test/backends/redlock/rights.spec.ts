@@ -1,7 +1,6 @@
-import { eventually } from '../../support/eventually.js';
+import { atLeastMs, eventually, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld, type WorldOptions } from './redlock-world.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(600);

@@ -1,7 +1,5 @@
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
-import { failureOf } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { atLeastMs, eventually, failureOf, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld } from './redlock-world.js';
 

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Deadline, type LockBackend } from 'nestjs-distributed-lock/core';
-import { SLACK_MS } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, eventually, SLACK_MS } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld } from './redlock-world.js';
 

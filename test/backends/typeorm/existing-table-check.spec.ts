@@ -1,10 +1,9 @@
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { addLockColumns, type ExistingTableColumns } from 'nestjs-distributed-lock/typeorm';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
-import { failureOf } from '../../conformance/contract.js';
+import { atLeastMs, failureOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { type DatabaseType, ExistingTableWorld } from './existing-table-world.js';
-import { atLeastMs } from '../../support/machine.js';
 
 const COLUMNS: ExistingTableColumns = { key: 'methodName', owner: 'desc', updatedAt: 'order', expiresAt: 'until' };
 

@@ -2,8 +2,7 @@ import { createRequire } from 'node:module';
 import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 import { DataSource, type DataSourceOptions, type QueryRunner } from 'typeorm';
-import type { BackendHarness } from '../../conformance/backend-harness.js';
-import { eventually } from '../../support/eventually.js';
+import { type BackendHarness, eventually } from '../../support/index.js';
 import { sqlHarness, type SqlHarness, type SqlServer } from './harness.js';
 import { sqliteHarness } from './sqlite-harness.js';
 

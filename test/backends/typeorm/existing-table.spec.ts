@@ -1,9 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Deadline, LockBackendError, LockTimeoutError } from 'nestjs-distributed-lock/core';
-import { aborted, failureOf, handled, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
-import { serverToken } from '../../support/fencing-token.js';
+import { aborted, atLeastMs, eventually, failureOf, handled, serverToken, throughout } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { BLOCKED_SESSIONS_SQL } from '../sql/blocked-sessions.js';
 import { ExistingTableWorld } from './existing-table-world.js';

@@ -1,8 +1,5 @@
 import type { LockService } from 'nestjs-distributed-lock/core';
-import { SLACK_MS, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
-import { Holder } from '../../support/harness-holder.js';
+import { atLeastMs, eventually, Holder, SLACK_MS, throughout, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { describeServers, LISTENERS, SqlWorld } from './sql-world.js';
 

@@ -1,6 +1,5 @@
 import { LockBackendError } from 'nestjs-distributed-lock/core';
-import { failureOf } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, failureOf } from '../../support/index.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 describeServers('health', (type) => {

@@ -1,8 +1,7 @@
 import { Deadline, type LockBackend } from 'nestjs-distributed-lock/core';
 import { inspect } from 'node:util';
-import { failureOf } from '../../conformance/contract.js';
+import { failureOf, timeLimitOf } from '../../support/index.js';
 import { describeServers, SqlWorld } from './sql-world.js';
-import { timeLimitOf } from '../../support/machine.js';
 
 const OWNER = 'canary-owner-0123456789';
 const PASSWORD = 'canary-password';

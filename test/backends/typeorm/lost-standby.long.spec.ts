@@ -1,9 +1,7 @@
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { Client } from 'pg';
-import { failureOf } from '../../conformance/contract.js';
+import { atLeastMs, eventually, failureOf } from '../../support/index.js';
 import { PgBouncer } from '../../servers/pg-bouncer.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { SqlWorld } from './sql-world.js';
 

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { geteuid, seteuid } from 'node:process';
 import { LockBackendError, LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
-import { failureOf, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, failureOf, throughout } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 

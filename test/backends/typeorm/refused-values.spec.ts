@@ -1,8 +1,7 @@
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
-import { failureOf } from '../../conformance/contract.js';
+import { failureOf, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { describeServers, SqlWorld } from './sql-world.js';
-import { timeLimitOf } from '../../support/machine.js';
 
 const STRATEGIES = ['lease', 'row', 'session'] as const;
 

@@ -1,7 +1,5 @@
 import { LockBackendError, LockHandle } from 'nestjs-distributed-lock/core';
-import { aborted, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { aborted, atLeastMs, eventually, throughout, timeLimitOf } from '../../support/index.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 const ADVICE = /locks need a database that takes writes, and not a replica or one that is read-only/u;

@@ -1,5 +1,4 @@
-import { aborted, UNRENEWED_TTL_MS } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { aborted, eventually, UNRENEWED_TTL_MS } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { LISTENERS, SqlWorld } from './sql-world.js';
 

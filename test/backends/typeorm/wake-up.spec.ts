@@ -1,7 +1,5 @@
 import { Client } from 'pg';
-import { handled, SLACK_MS } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { serverToken } from '../../support/fencing-token.js';
+import { eventually, handled, serverToken, SLACK_MS } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { BLOCKED_SESSIONS_SQL } from '../sql/blocked-sessions.js';
 import { LISTENERS, SqlWorld } from './sql-world.js';

@@ -1,5 +1,4 @@
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 

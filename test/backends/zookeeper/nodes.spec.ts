@@ -1,8 +1,6 @@
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
-import { aborted, failureOf, Gate, handled, SLACK_MS } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { aborted, eventually, failureOf, fencingToken, Gate, handled, SLACK_MS } from '../../support/index.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';
-import { fencingToken } from '../../support/fencing-token.js';
 import { wantedOf } from '../describe-backend.js';
 import { contend, win, ZookeeperWorld } from './zookeeper-world.js';
 

@@ -1,6 +1,5 @@
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
-import { eventually } from '../../support/eventually.js';
-import { spawnChild } from '../../support/processes.js';
+import { eventually, spawnChild } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import type { ContendersApi } from './contenders-child.js';
 import { win, ZookeeperWorld } from './zookeeper-world.js';

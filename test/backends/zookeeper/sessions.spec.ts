@@ -1,8 +1,6 @@
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
-import { aborted, failureOf, handled } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { aborted, atLeastMs, eventually, failureOf, handled, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { win, ZookeeperWorld } from './zookeeper-world.js';
 

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { LockBackend } from 'nestjs-distributed-lock/core';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
-import { aborted, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
+import { aborted, atLeastMs, eventually, throughout } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { contend, win, ZookeeperWorld } from './zookeeper-world.js';
 

@@ -1,7 +1,5 @@
-import { Gate, handled, SLACK_MS } from '../../conformance/contract.js';
+import { atLeastMs, eventually, Gate, handled, SLACK_MS, timeLimitOf } from '../../support/index.js';
 import { TICK_MS } from '../../servers/zookeeper-server.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { type Child, spawnChild } from '../../support/processes.js';
 import { wantedOf } from '../describe-backend.js';
 import type { ContendersApi } from './contenders-child.js';
