@@ -10,7 +10,6 @@ import {
   type SingleFlightOptions,
 } from 'nestjs-distributed-lock/core';
 import { memory } from 'nestjs-distributed-lock/memory';
-import type { ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { eventually, failureOf } from '../support/index.js';
 import { ServiceWorld } from './service-world.js';
 
@@ -24,12 +23,9 @@ class Cache {
 }
 
 describe('single flight', () => {
-  let world: ServiceWorld;
-  let clock: ManualClock;
-  let backend: TestLockBackend;
-  let locks: LockService;
+  let world = new ServiceWorld();
+  let { clock, backend, locks } = world;
   let cache: Cache;
-
   beforeEach(() => {
     world = new ServiceWorld();
     ({ clock, backend, locks } = world);
