@@ -22,19 +22,12 @@ const ELECTION_TTL = { sessionTtlMs: TTL.sessionTtlMs + 4_000 };
 
 wantedOf(['etcd-cluster']).forEach(() =>
   describe('a cluster of three', () => {
-    let world: EtcdWorld;
-    beforeAll(async () => {
-      world = await EtcdWorld.start({ members: 3 });
-    });
+    afterEach(() => world.server.thaw());
+    const world = EtcdWorld.shared({ members: 3 });
     /** On a busy machine an election may come that nobody asked for. */
     const untilLed = (): Promise<EtcdMember> => eventually(() => world.server.leader(), { withinMs: 10_000 });
     beforeEach(() => untilLed());
-    afterEach(async () => {
-      world.server.thaw();
-      await world.closeClients();
-      await Promise.all(world.server.members.map((member) => member.launch()));
-    });
-    afterAll(() => world[Symbol.asyncDispose]());
+    afterEach(() => Promise.all(world.server.members.map((member) => member.launch())));
 
     it('E4: leader killed: nothing is lost, and others go on as soon as there is a new one', async () => {
       const [ours, theirs] = [world.service(ELECTION_TTL), world.service(ELECTION_TTL)];

@@ -13,15 +13,11 @@ import { asRoot, CHEAP, CREDENTIALS, enableUsers } from './users.js';
 
 wantedOf(['etcd']).forEach(() => {
   describe('users of etcd', () => {
-    let world: EtcdWorld;
+    const world = EtcdWorld.shared({ args: ['--auth-token-ttl', '1', ...CHEAP] });
     let root: EtcdOperator;
-
     beforeAll(async () => {
-      world = await EtcdWorld.start({ args: ['--auth-token-ttl', '1', ...CHEAP] });
       root = await enableUsers(world);
     });
-    afterEach(() => world.closeClients());
-    afterAll(() => world[Symbol.asyncDispose]());
 
     it('need no more than read and write on the prefix, to acquire, wait, hold and release', async () => {
       const [ours, theirs] = [world.service({ credentials: CREDENTIALS }), world.service({ credentials: CREDENTIALS })];

@@ -10,12 +10,7 @@ import { EtcdWorld, lineOf, wholeSecondsOf, win } from './etcd-world.js';
 
 wantedOf(['etcd']).forEach(() =>
   describe('the session on etcd', () => {
-    let world: EtcdWorld;
-    beforeAll(async () => {
-      world = await EtcdWorld.start();
-    });
-    afterEach(() => world.closeClients());
-    afterAll(() => world[Symbol.asyncDispose]());
+    const world = EtcdWorld.shared();
 
     it('E1: lease lost while waiting: in line again under a new one, and served', async () => {
       const [ours, theirs] = [world.service(), world.service()];

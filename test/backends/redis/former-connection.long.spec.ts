@@ -8,12 +8,7 @@ import { RedisWorld } from './redis-world.js';
 const HELD_BACK_MS = atLeastMs(3_000);
 
 describe('a request of a former connection', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   it.each(['queue', 'plain'] as const)('closes no key, however late it arrives (%s)', async (mode) => {
     const proxy = await world.proxy();

@@ -7,12 +7,7 @@ import { warningsDuring } from '../../support/node-warnings.js';
 import { RedisWorld } from './redis-world.js';
 
 describe('clients that applications share with the locks', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   /** For longer than the client's own time-out, so that no late answer comes through. */
   const silenceOf = async (servers: readonly RedisServer[], work: () => Promise<unknown>): Promise<void> => {

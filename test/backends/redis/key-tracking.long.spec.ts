@@ -22,12 +22,7 @@ const LONGEST_TIME_TO_CHECK_MS = 35_000;
 const LONG = { ttlMs: UNRENEWED_TTL_MS, waitMs: 60_000 };
 
 describe('the tracking of held keys', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   it('costs a short lock nothing: no third command, and no second connection', async () => {
     const locks = world.service();

@@ -11,12 +11,7 @@ import { countTrackedClients } from './tracked-locks.js';
 const LONG = { ttlMs: 30_000, waitMs: 20_000 };
 
 describe('a client that an application shares with its locks', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const givenClient = (url = world.server.url): Redis => {
     const client = world.disconnecting(new Redis(url, { enableReadyCheck: false, retryStrategy: () => 20 }));
@@ -99,12 +94,7 @@ describe('a client that an application shares with its locks', () => {
 });
 
 describe('a server on which commands fail', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   it('hands a key over though its user may not publish', async () => {
     await world.operator.call('ACL', 'SETUSER', 'mute', 'on', 'nopass', '~*', '&*', '+@all', '-publish');

@@ -19,12 +19,7 @@ type Client = NodeRedisClient & { listenerCount(event: string): number };
 type Options = { readonly url: string } & Partial<typeof PROMPT>;
 
 describe('a client of node-redis that was given', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   /** Ends with the test. */
   const ending = <C extends Client>(client: C): C => {

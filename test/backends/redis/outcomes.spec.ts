@@ -55,12 +55,7 @@ const TROUBLES: readonly (readonly [string, Trouble])[] = [
 ];
 
 describe.each(['queue', 'plain'] as const)('what becomes of each kind of failure, mode %s', (mode: RedisMode) => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const failureOf = async (asked: Promise<LockHandle | null>): Promise<unknown> => {
     try {

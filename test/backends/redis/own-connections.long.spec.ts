@@ -6,12 +6,7 @@ import { RedisWorld } from './redis-world.js';
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
 
 describe.each(['ioredis', 'redis'] as const)('connections of our own, by %s', (clientPackage) => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   it.each(MODES)('a server that is down at the start is an error in time, and then it is up (%s)', async (mode) => {
     const port = await freePort();

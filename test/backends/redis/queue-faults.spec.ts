@@ -5,12 +5,7 @@ import { contend, RedisWorld, win } from './redis-world.js';
 const TTL_MS = atLeastMs(900);
 
 describe('faults of redis, mode queue', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const patient = { waitMs: 20_000 };
 

@@ -6,12 +6,7 @@ import { atLeastMs, eventually } from '../../support/index.js';
 import { contend, RedisWorld, win } from './redis-world.js';
 
 describe('redis, mode queue', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const patient = { waitMs: 20_000 };
 

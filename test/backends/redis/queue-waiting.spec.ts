@@ -7,12 +7,7 @@ import { AT_ONCE_MS, contend, RedisWorld, win } from './redis-world.js';
 const GRANT_MS = 5_000;
 
 describe('waiting in redis, mode queue', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const patient = { waitMs: 20_000 };
   const child = () => Holder.start({ backend: 'redis', url: world.server.url, mode: 'queue' });

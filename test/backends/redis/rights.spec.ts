@@ -12,12 +12,7 @@ const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
 
 describe.each(['ioredis', 'redis'] as const)('rights and secrets, by %s', (clientPackage) => {
   const password = 'c4n4ry-p4ssw0rd';
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const urlOf = (user: string, secret = password) => world.server.url.replace('//', `//${user}:${secret}@`);
   const allow = (user: string, ...rights: string[]) =>

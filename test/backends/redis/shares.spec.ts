@@ -10,13 +10,7 @@ const reader = (): string => `${randomUUID()}~s`;
 const oneOf = (limit: number): string => `${randomUUID()}~1-${limit}`;
 
 describe('several who have a key of Redis', () => {
-  let world: RedisWorld;
-
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const holdersOf = (key: string): Promise<number> => world.operator.hlen(`lock:{${key}}:s`);
 

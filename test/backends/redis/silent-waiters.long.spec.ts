@@ -12,12 +12,7 @@ const LATEST_MS = 5_000 + timeLimitOf(2_000);
 const PASSED_OVER_MS = 4_900;
 
 describe('waiters that are not told, redis, mode queue', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const patient = { waitMs: 60_000 };
 

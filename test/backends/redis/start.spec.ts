@@ -10,12 +10,7 @@ import { RedisWorld } from './redis-world.js';
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
 
 describe('the start of a service on Redis', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const started = async (options: RedisOptions): Promise<LockService> => {
     const service = world.closing(new LockService(redis(options)));

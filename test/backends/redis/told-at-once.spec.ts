@@ -34,12 +34,7 @@ const ENDS = {
 const ENDS_WITH_QUEUE = ['DEL', 'evict'] as const;
 
 describe('a holder whose lease somebody else ends', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   describe.each(['queue', 'plain'] as const)('in mode %s', (mode) => {
     it.each(Object.keys(ENDS) as (keyof typeof ENDS)[])(

@@ -11,12 +11,7 @@ import { RedisWorld } from './redis-world.js';
 const WINDOW = 500;
 
 describe('what waits here until it can be sent', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const scriptsRun = async (): Promise<number> => {
     const stats = await world.server.commandStats();
@@ -132,12 +127,7 @@ describe('what waits here until it can be sent', () => {
 });
 
 describe('a connection', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   it('that could not be opened is opened by the next question', async () => {
     const there = createUrlSource(world.server.url);

@@ -8,12 +8,7 @@ import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`the health of ${name}`, () => {
-    let world: RedlockWorld;
-    beforeAll(async () => {
-      world = await RedlockWorld.start();
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = RedlockWorld.shared();
 
     const nameOf = (node: number): string => `127.0.0.1:${world.servers[node]?.port}`;
     const observed = () => {

@@ -21,12 +21,7 @@ const [NEAR, OTHER, FAR] = [0, 1, 2] as const;
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`${name}, with nodes that are not equally far from all`, () => {
-    let world: RedlockWorld;
-    beforeAll(async () => {
-      world = await RedlockWorld.start(3);
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = RedlockWorld.shared(3);
 
     it.each([
       { ways: 'both ways', up: FAR_MS, down: FAR_MS },

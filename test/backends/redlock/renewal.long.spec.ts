@@ -13,13 +13,8 @@ const TIME_LIMIT_MS = timeLimitOf(300_000);
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`the renewals of ${name}`, () => {
-    let world: RedlockWorld;
+    const world = RedlockWorld.shared();
     let events: string[];
-    beforeAll(async () => {
-      world = await RedlockWorld.start();
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
 
     /** With votes of all five. */
     const hold = async (ttlMs = TTL_MS, requestTimeoutMs = REQUEST_TIMEOUT_MS): Promise<LockHandle> => {

@@ -11,14 +11,10 @@ const REQUEST = 'EVALSHA';
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`${name} and replies that are lost or late`, () => {
-    let world: RedlockWorld;
+    const world = RedlockWorld.shared();
     let service: LockService;
     let proxies: readonly FaultProxy[];
     let failures: string[];
-    beforeAll(async () => {
-      world = await RedlockWorld.start();
-    });
-    afterAll(() => world.stop());
     afterEach(() => world.endTest());
 
     /** Behind proxies, with all its connections and scripts. */

@@ -15,12 +15,9 @@ const STRATEGIES = {
 
 wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
   describe(`the start of an application, ${type}`, () => {
-    const world = new ExistingTableWorld(type);
     const opened: DataSource[] = [];
-    beforeAll(() => world.start());
     afterEach(() => Promise.all(opened.splice(0).map((dataSource) => dataSource.destroy())));
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = ExistingTableWorld.shared(type);
 
     const start = (options: object, ...providers: Parameters<typeof context>[0]['providers'] & object) => {
       const backend = typeorm(Object.assign({ dataSource: { options: world.options } }, options))();

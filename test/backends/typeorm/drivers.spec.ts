@@ -83,10 +83,7 @@ const KILL = {
 };
 
 describeServers('a driver that', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = SqlWorld.shared(type);
 
   const dataSource = (more: object) => ({ options: Object.assign({ type, url: world.url }, more) });
 

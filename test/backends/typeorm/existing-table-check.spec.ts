@@ -55,10 +55,7 @@ const HOPELESS: [string, string, (type: DatabaseType) => string | null][] = [
 
 wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
   describe(`the shape of a table of an older program, ${type}`, () => {
-    const world = new ExistingTableWorld(type);
-    beforeAll(() => world.start());
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = ExistingTableWorld.shared(type);
     const mark = type === 'mariadb' ? '`' : '"';
     const quoted = (sql: string): string => sql.replaceAll('"', mark);
 

@@ -10,10 +10,7 @@ const TTL_MS = 20_000;
 
 wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
   describe(`a table of an older program, ${type}`, () => {
-    const world = new ExistingTableWorld(type);
-    beforeAll(() => world.start());
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = ExistingTableWorld.shared(type);
 
     /** How an older row gets its age. */
     const age = async (method: string, ms: number): Promise<void> => {

@@ -14,10 +14,7 @@ const STATEMENT_MS = atLeastMs(2_000);
 
 /** Firewalls, load balancers and the like forget connections without telling anybody; new ones work. */
 describeServers('connections that the network has forgotten', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = SqlWorld.shared(type);
 
   it.each(['lease', 'row', 'session'] as const)(
     'do not keep whoever does not wait from a free key, however many there are: %s',
@@ -68,12 +65,9 @@ describeServers('connections that the network has forgotten', (type) => {
 
 for (const type of wantedOf(['postgres'])) {
   describe(`those who wait for a message, ${type}`, () => {
-    const world = new SqlWorld(type);
-    beforeAll(() => world.start());
     const started: Holder[] = [];
     afterEach(() => Promise.all(started.splice(0).map((waiter) => waiter.kill())));
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = SqlWorld.shared(type);
 
     const inLine = async (key: string, waiters: number): Promise<void> => {
       const line = 'select cardinality(waiting) as waiters from distributed_lock where lock_key = $1';

@@ -3,10 +3,7 @@ import { eventually, failureOf } from '../../support/index.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 describeServers('health', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = SqlWorld.shared(type);
 
   it('of sessions stays down while nobody can connect, whatever is released that was never granted', async () => {
     const service = world.service({ strategy: 'session', url: world.urlOf({ port: 1 }), patienceMs: 50 });

@@ -31,11 +31,8 @@ const SQL = {
 } as const;
 
 describeServers('lease faults', (type) => {
-  const world = new SqlWorld(type);
+  const world = SqlWorld.shared(type);
   const sql = SQL[type];
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
 
   const killConnections = async (): Promise<void> => {
     const rows = await world.ask(sql.kill);

@@ -6,11 +6,8 @@ import { describeServers, SqlWorld } from './sql-world.js';
 const LONG_TTL_MS = 20_000;
 
 describeServers('lease rows', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
+  const world = SqlWorld.shared(type);
   afterEach(() => void jest.restoreAllMocks());
-  afterAll(() => world.stop());
 
   const millisLeft =
     type === 'postgres'

@@ -31,13 +31,10 @@ const SETUP = {
 };
 
 describeServers('secrets', (type) => {
-  const world = new SqlWorld(type);
+  const world = SqlWorld.shared(type);
   beforeAll(async () => {
-    await world.start();
     for (const statement of SETUP[type]) await world.ask(statement);
   });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
 
   const asSpy = (password = PASSWORD) => world.urlOf({ username: 'spy', password, port: world.proxy.port });
   const ask = (backend: LockBackend) =>

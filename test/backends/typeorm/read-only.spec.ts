@@ -13,10 +13,7 @@ const ADVICE = /locks need a database that takes writes, and not a replica or on
 const STRATEGIES = ['lease', 'row', 'session'] as const;
 
 describeServers('S14: a server that takes no writes', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = SqlWorld.shared(type);
 
   const [on, off] =
     type === 'postgres'
@@ -45,10 +42,7 @@ describeServers('S14: a server that takes no writes', (type) => {
 /** A hot standby, which has all the data and all the rights. */
 for (const type of wantedOf(['postgres'])) {
   describe('S14: a replica of PostgreSQL', () => {
-    const world = new SqlWorld(type);
-    beforeAll(() => world.start());
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = SqlWorld.shared(type);
 
     it('has no locks to give, and has them when it is promoted', async () => {
       const server = world.harness.server();

@@ -7,18 +7,13 @@ const STRATEGIES = ['lease', 'row', 'session'] as const;
 
 for (const type of wantedOf(['postgres'])) {
   describe('a lock table with row-level security', () => {
-    const world = new SqlWorld(type);
+    const world = SqlWorld.shared(type);
     beforeAll(async () => {
-      await world.start();
       await world.ask(`create role clerk login`);
       await world.ask('grant select, insert, update on distributed_lock to clerk');
       await world.ask('alter table distributed_lock enable row level security');
     });
-    afterEach(async () => {
-      await world.endTest();
-      await world.ask('drop policy if exists rule on distributed_lock');
-    });
-    afterAll(() => world.stop());
+    afterEach(() => world.ask('drop policy if exists rule on distributed_lock'));
 
     const service = (strategy: (typeof STRATEGIES)[number]) =>
       world.service({ strategy, synchronize: false, url: world.urlOf({ username: 'clerk' }) });

@@ -9,13 +9,8 @@ const STRATEGIES = ['session', 'row'] as const;
 
 /** After a switch-over the former primary runs on, read-only, with every connection open. */
 describeServers('S14: a server that takes no more writes', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(async () => {
-    await takeWrites(true);
-    await world.endTest();
-  });
-  afterAll(() => world.stop());
+  afterEach(() => takeWrites(true));
+  const world = SqlWorld.shared(type);
 
   const takeWrites = async (allowed: boolean): Promise<void> => {
     if (type === 'mariadb') {

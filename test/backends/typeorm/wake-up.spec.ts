@@ -9,10 +9,7 @@ const ROUNDS = 20;
 
 for (const type of wantedOf(['postgres'])) {
   describe(`the wake-up of waiters, ${type}`, () => {
-    const world = new SqlWorld(type);
-    beforeAll(() => world.start());
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = SqlWorld.shared(type);
 
     const isAwaited = async (key: string): Promise<void> => {
       const rows = await world.ask(

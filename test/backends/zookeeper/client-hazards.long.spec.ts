@@ -16,12 +16,7 @@ const LONGEST_REQUEST = 100_000;
 
 /** Hazards of node-zookeeper-client 1.1.3: one test for each, which fails without the remedy of this library. */
 for (const name of wantedOf(['zookeeper'])) {
-  let world: ZookeeperWorld;
-  beforeAll(async () => {
-    world = await ZookeeperWorld.start({ sessionTtlMs: SESSION_MS }, { jvm: [`-Djute.maxbuffer=${LONGEST_REQUEST}`] });
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = ZookeeperWorld.shared({ sessionTtlMs: SESSION_MS }, { jvm: [`-Djute.maxbuffer=${LONGEST_REQUEST}`] });
 
   it(`${name}: nothing but the wrapper reaches for the client`, () => {
     const directory = `${import.meta.dirname}/../../../lib/backends/zookeeper`;

@@ -8,12 +8,7 @@ const MODES: readonly ZooKeeperMode[] = ['sequential', 'simple'];
 
 for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: requests to the server`, () => {
-    let world: ZookeeperWorld;
-    beforeAll(async () => {
-      world = await ZookeeperWorld.start({ sessionTtlMs: 60_000 });
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = ZookeeperWorld.shared({ sessionTtlMs: 60_000 });
 
     /** Requests of all sessions together while `work` runs. */
     const during = async (work: () => Promise<unknown>): Promise<number> => {
