@@ -1,8 +1,7 @@
 import { leaseStorePromises } from 'nestjs-distributed-lock/conformance';
 import type { LeaseStore } from 'nestjs-distributed-lock/core';
-import type { BackendHarness } from '../conformance/backend-harness.js';
+import type { BackendHarness, Suite } from '../support/index.js';
 import { contractPromises, describePromises } from '../conformance/describe-lock-backend.js';
-import type { Suite } from '../conformance/suite.js';
 import { lockStorePromises } from '../nestjs-locks/lock-store-promises.js';
 import { connectBackend, type Connection, type SqlConnection } from '../support/harness-connection.js';
 import { type BackendName, registered } from './registry.js';

@@ -1,7 +1,5 @@
 import { LockLostError, LockService, LockShutdownError } from 'nestjs-distributed-lock/core';
-import { Holder } from '../support/harness-holder.js';
-import { aborted, failureOf, handled, LONG_TTL_MS, SLACK_MS } from './contract.js';
-import type { Suite } from './suite.js';
+import { aborted, failureOf, handled, Holder, LONG_TTL_MS, SLACK_MS, type Suite } from '../support/index.js';
 
 export function close({ harness, it, timed }: Suite): void {
   it('tells the holders, and frees what they hold', async (contract) => {

@@ -1,15 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import {
-  Deadline,
   type LockBackend,
   LockService,
   type LockServiceOptions,
   systemClock,
   isFulfilledWithin,
 } from 'nestjs-distributed-lock/core';
-import type { AcquireRequest } from '../../lib/core/leasing/lease-request.js';
 import type { Lease } from '../../lib/core/leasing/lease.js';
 import type { BackendHarness } from './backend-harness.js';
+import { contend, type ContendOptions, win } from '../support/contend.js';
 import { atLeastMs, timeLimitOf } from '../support/machine.js';
 
 /**
@@ -73,21 +71,12 @@ export class Contract implements AsyncDisposable {
 
   /** Does to a lease as a process that died: nothing, ever again. Resolves to `null` as the backend does. */
   contend(backend: LockBackend, key: string, options: ContendOptions = {}): Promise<Lease | null> {
-    const { waitMs = 0, ...rest } = options;
-    return backend.acquire(key, {
-      owner: randomUUID(),
-      ttlMs: this.harness.shortTtlMs,
-      deadline: Deadline.after(waitMs),
-      metadata: { host: 'somewhere', pid: process.pid, label: 'contender' },
-      ...rest,
-    });
+    return contend(backend, key, { ttlMs: this.harness.shortTtlMs, ...options });
   }
 
   /** `contend` where the key must be free. */
-  async win(backend: LockBackend, key: string, options?: ContendOptions): Promise<Lease> {
-    const lease = await this.contend(backend, key, options);
-    if (!lease) throw new Error(`${key} should have been free`);
-    return lease;
+  win(backend: LockBackend, key: string, options: ContendOptions = {}): Promise<Lease> {
+    return win(backend, key, { ttlMs: this.harness.shortTtlMs, ...options });
   }
 
   /**
@@ -115,14 +104,6 @@ export class Contract implements AsyncDisposable {
 
 export function processTtlOf({ shortTtlMs }: BackendHarness): number {
   return Math.max(500, shortTtlMs);
-}
-
-export interface ContendOptions {
-  readonly owner?: string;
-  readonly waitMs?: number;
-  readonly ttlMs?: number;
-  readonly signal?: AbortSignal;
-  readonly onBlocked?: NonNullable<AcquireRequest['onBlocked']>;
 }
 
 /** Something that happens once, and that others wait for. */

@@ -1,7 +1,5 @@
-import type { BackendHarness } from './backend-harness.js';
-import { timeLimitOf } from '../support/machine.js';
+import { type BackendHarness, Contract, timeLimitOf } from '../support/index.js';
 import { close } from './close.js';
-import { Contract } from './contract.js';
 import { exclusion } from './exclusion.js';
 import { fencing } from './fencing.js';
 import { handOff } from './hand-off.js';

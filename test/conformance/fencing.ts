@@ -1,8 +1,5 @@
 import { inspect } from 'node:util';
-import { eventually } from '../support/eventually.js';
-import { timeLimitOf } from '../support/machine.js';
-import { type Contract, LONG_TTL_MS } from './contract.js';
-import type { Suite } from './suite.js';
+import { type Contract, eventually, LONG_TTL_MS, type Suite, timeLimitOf } from '../support/index.js';
 
 /** The core appends eleven bits for hand-offs, and a token must fit a signed 64-bit column. */
 const TOKEN_LIMIT = 2n ** 52n;

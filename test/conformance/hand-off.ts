@@ -1,6 +1,5 @@
 import type { LockService } from 'nestjs-distributed-lock/core';
-import { handled } from './contract.js';
-import type { Suite } from './suite.js';
+import { handled, type Suite } from '../support/index.js';
 
 const TTL_MS = 10_000;
 

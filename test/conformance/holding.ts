@@ -1,8 +1,5 @@
 import { LockLostError } from 'nestjs-distributed-lock/core';
-import { eventually } from '../support/eventually.js';
-import { Holder } from '../support/harness-holder.js';
-import { aborted, failureOf, SLACK_MS, throughout } from './contract.js';
-import type { Suite } from './suite.js';
+import { aborted, eventually, failureOf, Holder, SLACK_MS, type Suite, throughout } from '../support/index.js';
 
 export function holding({ harness, timed }: Suite): void {
   const { expiresLateMs = 0 } = harness;

@@ -1,6 +1,5 @@
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
-import { type Contract, failureOf } from './contract.js';
-import type { Suite } from './suite.js';
+import { type Contract, failureOf, type Suite } from '../support/index.js';
 
 const TTL_MS = 20_000;
 

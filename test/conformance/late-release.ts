@@ -1,7 +1,5 @@
 import type { LockEvents, LockService } from 'nestjs-distributed-lock/core';
-import { eventually } from '../support/eventually.js';
-import { type Contract, LONG_TTL_MS, PATIENT_MS } from './contract.js';
-import type { Suite } from './suite.js';
+import { type Contract, eventually, LONG_TTL_MS, PATIENT_MS, type Suite } from '../support/index.js';
 
 const CALLERS = 50;
 

@@ -1,7 +1,5 @@
 import { LockConfigurationError, type LockService } from 'nestjs-distributed-lock/core';
-import { eventually } from '../support/eventually.js';
-import { aborted } from './contract.js';
-import type { Suite } from './suite.js';
+import { aborted, eventually, type Suite } from '../support/index.js';
 
 export function leading({ harness, it }: Suite): void {
   it('one of two leads and the other knows who; it leads when the first has ended, with a higher token', async (contract) => {

@@ -1,7 +1,5 @@
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
-import { Holder } from '../support/harness-holder.js';
-import { aborted, failureOf, processTtlOf, SLACK_MS } from './contract.js';
-import type { Suite } from './suite.js';
+import { aborted, failureOf, Holder, processTtlOf, SLACK_MS, type Suite } from '../support/index.js';
 
 /** Long enough to be told from everything else, and a part of a session's time where that is the TTL. */
 function delayOf(shortTtlMs: number): number {

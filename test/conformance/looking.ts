@@ -1,8 +1,6 @@
 import { hostname } from 'node:os';
 import { LockConfigurationError, type LockService } from 'nestjs-distributed-lock/core';
-import { eventually } from '../support/eventually.js';
-import { aborted, UNRENEWED_TTL_MS, handled, LONG_TTL_MS } from './contract.js';
-import type { Suite } from './suite.js';
+import { aborted, eventually, handled, LONG_TTL_MS, type Suite, UNRENEWED_TTL_MS } from '../support/index.js';
 
 /** Promises to a caller who neither holds a key nor waits for it: looking, evicting and listing. */
 export function looking({ harness, it }: Suite): void {

@@ -1,9 +1,7 @@
 import { inspect } from 'node:util';
 import { type LockHandle, LockLostError } from 'nestjs-distributed-lock/core';
-import { eventually } from '../support/eventually.js';
-import { timeLimitOf } from '../support/machine.js';
+import { eventually, type Suite, timeLimitOf } from '../support/index.js';
 import { aborted, blockEventLoop, type Contract, failureOf, SLACK_MS, handled } from './contract.js';
-import type { Suite } from './suite.js';
 
 export function loss({ harness, timed }: Suite): void {
   const { shortTtlMs } = harness;

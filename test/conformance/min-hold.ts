@@ -1,7 +1,5 @@
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
-import { Holder } from '../support/harness-holder.js';
-import { failureOf, processTtlOf, SLACK_MS, handled } from './contract.js';
-import type { Suite } from './suite.js';
+import { failureOf, handled, Holder, processTtlOf, SLACK_MS, type Suite } from '../support/index.js';
 
 export function minHold({ harness, it, timed }: Suite): void {
   const { wakesWithinMs, expiresLateMs = 0, shortTtlMs } = harness;

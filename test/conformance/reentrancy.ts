@@ -1,7 +1,5 @@
 import { currentLock, LockDeadlockError, LockLostError, LockTimeoutError } from 'nestjs-distributed-lock/core';
-import { eventually } from '../support/eventually.js';
-import { aborted, Gate, LONG_TTL_MS } from './contract.js';
-import type { Suite } from './suite.js';
+import { aborted, eventually, Gate, LONG_TTL_MS, type Suite } from '../support/index.js';
 
 /** No lock is lost to a process that gets no processor for a while. */
 const LONG = { defaults: { ttlMs: LONG_TTL_MS } };

@@ -1,7 +1,4 @@
-import { eventually } from '../support/eventually.js';
-import { timeLimitOf } from '../support/machine.js';
-import { LONG_TTL_MS, SLACK_MS } from './contract.js';
-import type { Suite } from './suite.js';
+import { eventually, LONG_TTL_MS, SLACK_MS, type Suite, timeLimitOf } from '../support/index.js';
 
 export function release({ harness, it, revoking, timed }: Suite): void {
   it('leaves nothing, and the key free', async (contract) => {

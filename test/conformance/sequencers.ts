@@ -1,6 +1,5 @@
 import { LockService, readSequencer } from 'nestjs-distributed-lock/core';
-import { handled } from './contract.js';
-import type { Suite } from './suite.js';
+import { handled, type Suite } from '../support/index.js';
 
 /** A holder's sequencer is believed for as long as it has the lock, and never again. */
 export function sequencers({ harness, it, timed }: Suite): void {

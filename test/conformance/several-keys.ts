@@ -8,10 +8,7 @@ import {
   type LockSet,
   LockTimeoutError,
 } from 'nestjs-distributed-lock/core';
-import { eventually } from '../support/eventually.js';
-import { timeLimitOf } from '../support/machine.js';
-import { aborted, failureOf, handled } from './contract.js';
-import type { Suite } from './suite.js';
+import { aborted, eventually, failureOf, handled, type Suite, timeLimitOf } from '../support/index.js';
 import { WhoIsInside } from './who-is-inside.js';
 
 /** Long enough for a machine that is busy with something else. */

@@ -6,9 +6,7 @@ import {
   type LockService,
   LockTimeoutError,
 } from 'nestjs-distributed-lock/core';
-import { eventually } from '../support/eventually.js';
-import { aborted, PATIENT_MS, throughout, handled } from './contract.js';
-import type { Suite } from './suite.js';
+import { aborted, eventually, handled, PATIENT_MS, type Suite, throughout } from '../support/index.js';
 import { WhoIsInside } from './who-is-inside.js';
 
 const SHARED = { mode: 'shared' } as const;

@@ -1,8 +1,6 @@
 import { type LockHandle, LockLostError, type LockService, MAX_PERMITS } from 'nestjs-distributed-lock/core';
-import { eventually } from '../support/eventually.js';
-import { Holder } from '../support/harness-holder.js';
+import { eventually, Holder, type Suite } from '../support/index.js';
 import { aborted, type Contract, failureOf, handled, PATIENT_MS, throughout } from './contract.js';
-import type { Suite } from './suite.js';
 
 const LONG = { ttlMs: 10_000, waitMs: PATIENT_MS };
 const WITHIN = { withinMs: 20_000 };

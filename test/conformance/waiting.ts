@@ -2,11 +2,8 @@ import { getEventListeners } from 'node:events';
 import { hostname } from 'node:os';
 import { type LockBackend, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import type { Lease } from '../../lib/core/leasing/lease.js';
-import { eventually } from '../support/eventually.js';
-import { timeLimitOf } from '../support/machine.js';
-import { fencingToken, LAST_HAND_OFF } from '../support/fencing-token.js';
+import { eventually, fencingToken, LAST_HAND_OFF, type Suite, timeLimitOf } from '../support/index.js';
 import { failureOf, Gate, handled, LONG_TTL_MS, PATIENT_MS, SLACK_MS } from './contract.js';
-import type { Suite } from './suite.js';
 
 export function waiting({ harness, it, alone }: Suite): void {
   alone('has the key soon after its release elsewhere', async (contract) => {

@@ -10,8 +10,7 @@ import {
   ReportedHealth,
 } from 'nestjs-distributed-lock/core';
 import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
-import { eventually } from '../support/eventually.js';
-import { atLeastMs } from '../support/machine.js';
+import { atLeastMs, eventually } from '../support/index.js';
 
 /** Enough for some of them to share a point of the grid with those of another call tree. */
 const MANY = Array.from({ length: 20 }, (_, i) => i);

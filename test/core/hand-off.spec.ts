@@ -1,15 +1,10 @@
 import { jest } from '@jest/globals';
-import { type LockEvents, type LockService, type LockServiceOptions, LockBackend } from 'nestjs-distributed-lock/core';
-import { type ManualClock, type TestLockBackend } from 'nestjs-distributed-lock/testing';
+import { type LockEvents, type LockServiceOptions, LockBackend } from 'nestjs-distributed-lock/core';
 import { ServiceWorld } from './service-world.js';
 
 describe('hand-off', () => {
-  let world: ServiceWorld;
-  let clock: ManualClock;
-  let backend: TestLockBackend;
-  let locks: LockService;
-  let events: ServiceWorld['events'];
-
+  let world = new ServiceWorld();
+  let { clock, backend, locks, events } = world;
   beforeEach(() => {
     world = new ServiceWorld();
     ({ clock, backend, locks, events } = world);

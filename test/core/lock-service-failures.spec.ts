@@ -2,16 +2,12 @@ import { jest } from '@jest/globals';
 import { runInNewContext } from 'node:vm';
 import { LockBackendError, LockService, LockBackend } from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
-import { type ManualClock, type TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { LossyStore } from './lossy-store.js';
 import { ServiceWorld } from './service-world.js';
 
 describe('LockService', () => {
-  let world: ServiceWorld;
-  let clock: ManualClock;
-  let backend: TestLockBackend;
-  let locks: LockService;
-
+  let world = new ServiceWorld();
+  let { clock, backend, locks } = world;
   beforeEach(() => {
     world = new ServiceWorld();
     ({ clock, backend, locks } = world);

@@ -1,12 +1,9 @@
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
-import { type TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { ServiceWorld } from './service-world.js';
 
 describe('LockService', () => {
-  let world: ServiceWorld;
-  let backend: TestLockBackend;
-  let locks: LockService;
-
+  let world = new ServiceWorld();
+  let { backend, locks } = world;
   beforeEach(() => {
     world = new ServiceWorld();
     ({ backend, locks } = world);

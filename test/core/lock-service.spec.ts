@@ -1,22 +1,12 @@
 import { jest } from '@jest/globals';
 import { getEventListeners, getMaxListeners } from 'node:events';
 import { oncePer } from 'nestjs-distributed-lock';
-import {
-  type LockHandle,
-  LockService,
-  LockShutdownError,
-  LockTimeoutError,
-  LockBackend,
-} from 'nestjs-distributed-lock/core';
-import { type ManualClock, type TestLockBackend } from 'nestjs-distributed-lock/testing';
+import { type LockHandle, LockShutdownError, LockTimeoutError, LockBackend } from 'nestjs-distributed-lock/core';
 import { ServiceWorld } from './service-world.js';
 
 describe('LockService', () => {
-  let world: ServiceWorld;
-  let clock: ManualClock;
-  let backend: TestLockBackend;
-  let locks: LockService;
-
+  let world = new ServiceWorld();
+  let { clock, backend, locks } = world;
   beforeEach(() => {
     world = new ServiceWorld();
     ({ clock, backend, locks } = world);

@@ -1,15 +1,11 @@
 import { type BackendHealth, type LockHandle, LockLostError, LockService } from 'nestjs-distributed-lock/core';
-import { type ManualClock, type TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { aborted } from '../conformance/contract.js';
 import { warningsDuring } from '../support/node-warnings.js';
 import { ServiceWorld } from './service-world.js';
 
 describe('loss', () => {
-  let world: ServiceWorld;
-  let clock: ManualClock;
-  let backend: TestLockBackend;
-  let locks: LockService;
-
+  let world = new ServiceWorld();
+  let { clock, backend, locks } = world;
   beforeEach(() => {
     world = new ServiceWorld();
     ({ clock, backend, locks } = world);

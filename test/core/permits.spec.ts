@@ -1,13 +1,10 @@
 import type { LockService } from 'nestjs-distributed-lock/core';
-import type { ManualClock } from 'nestjs-distributed-lock/testing';
 import { ServiceWorld } from './service-world.js';
 
 describe('permits of a limit', () => {
   const TWO = { limit: 2 } as const;
-  let world: ServiceWorld;
-  let clock: ManualClock;
-  let locks: LockService;
-
+  let world = new ServiceWorld();
+  let { clock, locks } = world;
   beforeEach(() => {
     world = new ServiceWorld();
     ({ clock, locks } = world);

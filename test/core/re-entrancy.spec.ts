@@ -4,18 +4,13 @@ import {
   LockDeadlockError,
   type LockHandle,
   LockLostError,
-  type LockService,
   LockTimeoutError,
 } from 'nestjs-distributed-lock/core';
-import { type ManualClock, type TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { ServiceWorld } from './service-world.js';
 
 describe('re-entrancy', () => {
-  let world: ServiceWorld;
-  let clock: ManualClock;
-  let backend: TestLockBackend;
-  let locks: LockService;
-
+  let world = new ServiceWorld();
+  let { clock, backend, locks } = world;
   beforeEach(() => {
     world = new ServiceWorld();
     ({ clock, backend, locks } = world);

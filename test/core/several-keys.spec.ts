@@ -1,8 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { currentLocks, LockConfigurationError, LockLostError, LockService } from 'nestjs-distributed-lock/core';
 import { ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
-import { failureOf } from '../conformance/contract.js';
-import { eventually } from '../support/eventually.js';
+import { eventually, failureOf } from '../support/index.js';
 
 /** A backend that answers as slowly as the test wants. */
 class SlowBackend extends TestLockBackend {

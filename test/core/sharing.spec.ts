@@ -2,22 +2,17 @@ import {
   LockConfigurationError,
   LockDeadlockError,
   type LockHandle,
-  type LockService,
   LockService as Service,
   LockTimeoutError,
 } from 'nestjs-distributed-lock/core';
-import type { ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { ServiceWorld } from './service-world.js';
 import { storeLike } from './store-like.js';
 
 const SHARED = { mode: 'shared' } as const;
 
 describe('a key that several hold', () => {
-  let world: ServiceWorld;
-  let clock: ManualClock;
-  let backend: TestLockBackend;
-  let locks: LockService;
-
+  let world = new ServiceWorld();
+  let { clock, backend, locks } = world;
   beforeEach(() => {
     world = new ServiceWorld();
     ({ clock, backend, locks } = world);

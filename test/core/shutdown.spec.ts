@@ -1,5 +1,5 @@
 import { LockConfigurationError, LockService, LockShutdownError } from 'nestjs-distributed-lock/core';
-import { type ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
+import { TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { ServiceWorld } from './service-world.js';
 
 const TTL_MS = 30_000;
@@ -24,11 +24,8 @@ function closing(backend: TestLockBackend): () => boolean {
 }
 
 describe('LockService.shutdown', () => {
-  let world: ServiceWorld;
-  let clock: ManualClock;
-  let backend: TestLockBackend;
-  let locks: LockService;
-
+  let world = new ServiceWorld();
+  let { clock, backend, locks } = world;
   beforeEach(() => {
     world = new ServiceWorld();
     ({ clock, backend, locks } = world);

@@ -10,9 +10,7 @@ import {
   type SingleFlightOptions,
 } from 'nestjs-distributed-lock/core';
 import { memory } from 'nestjs-distributed-lock/memory';
-import type { ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
-import { failureOf } from '../conformance/contract.js';
-import { eventually } from '../support/eventually.js';
+import { eventually, failureOf } from '../support/index.js';
 import { ServiceWorld } from './service-world.js';
 
 type Value = string | number | boolean;
@@ -25,12 +23,9 @@ class Cache {
 }
 
 describe('single flight', () => {
-  let world: ServiceWorld;
-  let clock: ManualClock;
-  let backend: TestLockBackend;
-  let locks: LockService;
+  let world = new ServiceWorld();
+  let { clock, backend, locks } = world;
   let cache: Cache;
-
   beforeEach(() => {
     world = new ServiceWorld();
     ({ clock, backend, locks } = world);

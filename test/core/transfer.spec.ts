@@ -1,13 +1,12 @@
-import type { LockHandle, LockService } from 'nestjs-distributed-lock/core';
+import type { LockHandle } from 'nestjs-distributed-lock/core';
 import { failureOf } from '../conformance/contract.js';
-import { type ServiceWorld as World, ServiceWorld } from './service-world.js';
+import { ServiceWorld } from './service-world.js';
 
 const WITHIN = { withinMs: 5_000 };
 
 describe('a transfer', () => {
-  let world: World;
-  let locks: LockService;
-
+  let world = new ServiceWorld();
+  let { locks } = world;
   beforeEach(() => {
     world = new ServiceWorld();
     ({ locks } = world);

@@ -4,8 +4,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { LockService } from 'nestjs-distributed-lock';
 import { redis } from 'nestjs-distributed-lock/redis';
-import { RedisServer } from '../servers/redis-server.js';
-import { eventually } from '../support/eventually.js';
+import { eventually, RedisServer } from '../support/index.js';
 
 const ORDERS = [
   'lock,bull,typeorm',

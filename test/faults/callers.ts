@@ -1,11 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { getEventListeners, setMaxListeners } from 'node:events';
 import { LockBackendError, LockDeadlockError, LockShutdownError, LockTimeoutError } from 'nestjs-distributed-lock/core';
-import { aborted, failureOf, Gate, handled, SLACK_MS } from '../conformance/contract.js';
-import { eventually } from '../support/eventually.js';
-import { timeLimitOf } from '../support/machine.js';
+import { aborted, eventually, failureOf, Gate, handled, SLACK_MS, type Suite, timeLimitOf } from '../support/index.js';
 import { liveBytes } from '../support/live-bytes.js';
-import type { Suite } from '../conformance/suite.js';
 import type { FaultTheme } from './fault-theme.js';
 import { whenFrozen } from './when-frozen.js';
 

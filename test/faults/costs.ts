@@ -1,7 +1,5 @@
 import type { LockBackend } from 'nestjs-distributed-lock/core';
-import { eventually } from '../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../support/machine.js';
-import { type Contract, handled, throughout } from '../conformance/contract.js';
+import { atLeastMs, type Contract, eventually, handled, throughout, timeLimitOf } from '../support/index.js';
 import { counted } from './request-counter.js';
 import type { Costs } from '../backends/registered-backend.js';
 import { demanded, registered } from '../backends/registry.js';

@@ -1,8 +1,6 @@
 import type { LockService } from 'nestjs-distributed-lock/core';
-import { aborted, PATIENT_MS } from '../conformance/contract.js';
-import type { FaultProxy } from '../support/fault-proxy.js';
+import { aborted, atLeastMs, type FaultProxy, PATIENT_MS } from '../support/index.js';
 import { isJudged } from '../support/judging.js';
-import { atLeastMs } from '../support/machine.js';
 
 const TTL_MS = atLeastMs(500);
 

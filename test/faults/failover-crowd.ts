@@ -1,8 +1,6 @@
 import { join } from 'node:path';
-import { eventually } from '../support/eventually.js';
+import { eventually, Holder, type RedisConnection } from '../support/index.js';
 import type { FencedResource } from '../support/fenced-resource.js';
-import type { RedisConnection } from '../support/harness-connection.js';
-import { Holder } from '../support/harness-holder.js';
 
 const TTL_MS = 500;
 const SLICE_MS = 400;

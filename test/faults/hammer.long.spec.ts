@@ -3,12 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { wantedOf } from '../backends/describe-backend.js';
 import { goingThrough, registered, SQL_SERVERS } from '../backends/registry.js';
-import type { Listener } from '../conformance/backend-harness.js';
-import type { Contract } from '../conformance/contract.js';
+import { type Contract, Holder, type Listener, RedisServer, timeLimitOf } from '../support/index.js';
 import { describeOnBackend } from '../conformance/describe-lock-backend.js';
-import { RedisServer } from '../servers/redis-server.js';
 import { FencedResource } from '../support/fenced-resource.js';
-import { Holder } from '../support/harness-holder.js';
 import { redlockHarness } from '../backends/redlock/harness.js';
 import { sqlHarness } from '../backends/typeorm/harness.js';
 import { sqliteHarness } from '../backends/typeorm/sqlite-harness.js';
@@ -21,7 +18,6 @@ import {
 } from '../support/history-checker.js';
 import { logStatements } from '../support/statement-log.js';
 import { ProxiedBackend } from './proxied-backend.js';
-import { timeLimitOf } from '../support/machine.js';
 
 /** `HAMMER_MS=10000` for the whole of it. */
 const RUN_MS = Number(process.env.HAMMER_MS ?? 1_000);

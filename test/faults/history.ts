@@ -3,15 +3,11 @@ import { writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Contract } from '../conformance/contract.js';
-import { RedisServer } from '../servers/redis-server.js';
-import { FaultProxy } from '../support/fault-proxy.js';
+import { type Contract, FaultProxy, type Holder, isQuickTier, RedisServer } from '../support/index.js';
 import { FencedResource } from '../support/fenced-resource.js';
-import type { Holder } from '../support/harness-holder.js';
 import { loadHistory, type Operation } from '../support/history.js';
 import { ADOPTER } from '../support/harness-hammer.js';
 import { checkExclusion, checkResourceOrder, checkTokenOrder } from '../support/history-checker.js';
-import { isQuickTier } from '../support/tier.js';
 import { startHolder } from './start-holder.js';
 import type { FaultTheme } from './fault-theme.js';
 

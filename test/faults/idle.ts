@@ -1,11 +1,7 @@
 import type { BackendHealth, LockService } from 'nestjs-distributed-lock/core';
-import type { Contract } from '../conformance/contract.js';
-import { eventually } from '../support/eventually.js';
-import { timeLimitOf } from '../support/machine.js';
+import { type Contract, eventually, type FaultProxy, type Suite, timeLimitOf } from '../support/index.js';
 import { ProxiedBackend } from './proxied-backend.js';
-import type { Suite } from '../conformance/suite.js';
 import { type BackendName, registered } from '../backends/registry.js';
-import type { FaultProxy } from '../support/fault-proxy.js';
 import type { FaultTheme } from './fault-theme.js';
 
 /** For no lease, and no session, to end meanwhile: what a waiter gets, it gets because it noticed. */

@@ -2,13 +2,10 @@ import { randomInt } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Contract, SLACK_MS } from '../conformance/contract.js';
-import { FaultProxy } from '../support/fault-proxy.js';
+import { type Contract, FaultProxy, type Holder, SLACK_MS, timeLimitOf } from '../support/index.js';
 import { type Grant, grantsByKey } from '../support/grants.js';
-import type { Holder } from '../support/harness-holder.js';
 import { loadHistory, type Operation } from '../support/history.js';
 import { checkExclusion, checkTokenOrder } from '../support/history-checker.js';
-import { timeLimitOf } from '../support/machine.js';
 import { startHolder } from './start-holder.js';
 import type { FaultTheme } from './fault-theme.js';
 

@@ -1,9 +1,7 @@
 import { LockBackendError, type LockHandle } from 'nestjs-distributed-lock/core';
-import { aborted, type Contract, failureOf, SLACK_MS, throughout } from '../conformance/contract.js';
-import { eventually } from '../support/eventually.js';
+import { aborted, type Contract, eventually, failureOf, SLACK_MS, type Suite, throughout } from '../support/index.js';
 import { atLeastMs, timeLimitOf } from '../support/machine.js';
 import { ProxiedBackend } from './proxied-backend.js';
-import type { Suite } from '../conformance/suite.js';
 import type { RegisteredBackend, Wire } from '../backends/registered-backend.js';
 import { demanded, registered } from '../backends/registry.js';
 import type { FaultTheme } from './fault-theme.js';

@@ -1,8 +1,7 @@
 import { wantedOf } from '../backends/describe-backend.js';
 import { type BackendName, registered } from '../backends/registry.js';
 import type { CronApi, Try } from '../support/harness-cron-child.js';
-import { atLeastMs, timeLimitOf } from '../support/machine.js';
-import { type Child, spawnChild } from '../support/processes.js';
+import { atLeastMs, type Child, spawnChild, timeLimitOf } from '../support/index.js';
 
 const TICKS = Number(process.env.ONCE_TICKS ?? 12);
 /** With so many ticks in which the machine was quick enough, and after so many rounds at the most, the run is over. */

@@ -1,9 +1,7 @@
-import type { Contract } from '../conformance/contract.js';
+import { atLeastMs, type Contract, isQuickTier } from '../support/index.js';
 import { leadAfter, toldFirst } from './cut-off.js';
 import { ProxiedBackend } from './proxied-backend.js';
 import type { FaultTheme } from './fault-theme.js';
-import { atLeastMs } from '../support/machine.js';
-import { isQuickTier } from '../support/tier.js';
 
 /** `ORDER_ROUNDS=200` for the whole of it. */
 const ROUNDS = Number(process.env.ORDER_ROUNDS ?? (isQuickTier ? 5 : 20));

@@ -1,5 +1,4 @@
-import { eventually } from '../support/eventually.js';
-import { timeLimitOf } from '../support/machine.js';
+import { eventually, timeLimitOf } from '../support/index.js';
 import type { FaultTheme } from './fault-theme.js';
 
 const PATIENCE = { withinMs: 25_000 };

@@ -1,7 +1,4 @@
-import { SLACK_MS, throughout } from '../conformance/contract.js';
-import { RedisServer } from '../servers/redis-server.js';
-import { eventually } from '../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../support/machine.js';
+import { atLeastMs, eventually, RedisServer, SLACK_MS, throughout, timeLimitOf } from '../support/index.js';
 import { FencedResource } from '../support/fenced-resource.js';
 import { startHolder } from './start-holder.js';
 import type { FaultTheme } from './fault-theme.js';

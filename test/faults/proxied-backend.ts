@@ -1,7 +1,5 @@
 import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
-import type { Contract } from '../conformance/contract.js';
-import { FaultProxy } from '../support/fault-proxy.js';
-import { type Connection, connectBackend, withPatience } from '../support/harness-connection.js';
+import { connectBackend, type Connection, type Contract, FaultProxy, withPatience } from '../support/index.js';
 
 /** A proxy in front of the backend under test: who goes through it suffers, who does not (`contract.service()`) sees the truth. */
 export class ProxiedBackend implements AsyncDisposable {

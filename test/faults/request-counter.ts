@@ -1,6 +1,5 @@
 import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
-import type { Contract } from '../conformance/contract.js';
-import { connectBackend, withoutTracking } from '../support/harness-connection.js';
+import { connectBackend, type Contract, withoutTracking } from '../support/index.js';
 import { ProxiedBackend } from './proxied-backend.js';
 
 /** Services that stand for processes, and how many requests their backend has had from them so far. */

@@ -1,9 +1,8 @@
 import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
-import { eventually } from '../support/eventually.js';
+import { eventually, type Suite } from '../support/index.js';
 import { ProxiedBackend } from './proxied-backend.js';
-import type { Suite } from '../conformance/suite.js';
 import type { FaultTheme } from './fault-theme.js';
 
 const LONG_TTL_MS = 20_000;

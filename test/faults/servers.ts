@@ -1,7 +1,4 @@
-import type { BackendHarness } from '../conformance/backend-harness.js';
-import { aborted, failureOf, throughout } from '../conformance/contract.js';
-import { eventually } from '../support/eventually.js';
-import { timeLimitOf } from '../support/machine.js';
+import { aborted, type BackendHarness, eventually, failureOf, throughout, timeLimitOf } from '../support/index.js';
 import { FakeWallClock } from './fake-wall-clock.js';
 import { startHolder } from './start-holder.js';
 import type { Declare } from '../conformance/suite.js';

@@ -1,7 +1,4 @@
-import type { Listener } from '../conformance/backend-harness.js';
-import type { Contract } from '../conformance/contract.js';
-import { Holder } from '../support/harness-holder.js';
-import type { SpawnOptions } from '../support/processes.js';
+import { type Contract, Holder, type Listener, type SpawnOptions } from '../support/index.js';
 
 /** A process of its own on the backend under test. It ends when the test's time is up: who waits for its answer fails. */
 export async function startHolder(

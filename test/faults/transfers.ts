@@ -1,7 +1,5 @@
 import { LockBackendError, LockHandle } from 'nestjs-distributed-lock/core';
-import { type Contract, failureOf } from '../conformance/contract.js';
-import type { Suite } from '../conformance/suite.js';
-import { eventually } from '../support/eventually.js';
+import { type Contract, eventually, failureOf, type Suite } from '../support/index.js';
 import { ProxiedBackend } from './proxied-backend.js';
 
 const LONG = { ttlMs: 20_000, waitMs: 10_000 };

@@ -4,10 +4,8 @@ import { DistributedLockModule, LockService } from 'nestjs-distributed-lock';
 import { LockInspectorModule, type InspectorState } from 'nestjs-distributed-lock/inspector';
 import { redis } from 'nestjs-distributed-lock/redis';
 import type { Browser, Page } from 'playwright-core';
-import { RedisServer } from '../servers/redis-server.js';
+import { eventually, Holder, RedisServer } from '../support/index.js';
 import { describeInChromium, launchChromium } from '../support/chromium.js';
-import { eventually } from '../support/eventually.js';
-import { Holder } from '../support/harness-holder.js';
 
 const ON_CALL = { authorization: 'Bearer on-call' };
 const KEY = 'sale_42';

@@ -12,8 +12,7 @@ import {
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Locked, LockService } from 'nestjs-distributed-lock';
 import { firstValueFrom, Observable, of, Subject } from 'rxjs';
-import { freePort } from '../servers/free-port.js';
-import { eventually } from '../support/eventually.js';
+import { eventually, freePort } from '../support/index.js';
 import { application, closing, context, inMemory, root } from './apps.js';
 import { Crossing, together } from './crossing.js';
 

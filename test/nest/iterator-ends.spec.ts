@@ -4,8 +4,7 @@ import { currentLock, DistributedLockModule, Locked, LockKey, LockService } from
 import { LockBackend } from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { interval, lastValueFrom } from 'rxjs';
-import { eventually } from '../support/eventually.js';
-import { atLeastMs } from '../support/machine.js';
+import { atLeastMs, eventually } from '../support/index.js';
 import { context } from './apps.js';
 import { Deferred } from './crossing.js';
 

@@ -9,8 +9,7 @@ import {
 } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
 import { LeadsExplorer } from '../../lib/nest/leads/leads.explorer.js';
-import { eventually } from '../support/eventually.js';
-import { atLeastMs } from '../support/machine.js';
+import { atLeastMs, eventually } from '../support/index.js';
 import { context } from './apps.js';
 
 /** Until its term ends. */

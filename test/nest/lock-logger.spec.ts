@@ -10,8 +10,7 @@ import { memcached } from 'nestjs-distributed-lock/memcached';
 import { memory } from 'nestjs-distributed-lock/memory';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { TestLockBackend } from 'nestjs-distributed-lock/testing';
-import { freePort } from '../servers/free-port.js';
-import { eventually } from '../support/eventually.js';
+import { eventually, freePort } from '../support/index.js';
 import { context } from './apps.js';
 
 function recording(lines: string[]): LoggerService {

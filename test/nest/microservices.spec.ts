@@ -23,8 +23,7 @@ import {
 import { DistributedLockModule, Locked, LockService } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
 import { firstValueFrom, type Observable, Subject, throwError, timeout } from 'rxjs';
-import { eventually } from '../support/eventually.js';
-import { freePort } from '../servers/free-port.js';
+import { eventually, freePort } from '../support/index.js';
 import { application, closing } from './apps.js';
 import { Deferred } from './crossing.js';
 import { KeptLog } from './kept-log.js';

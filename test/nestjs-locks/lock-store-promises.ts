@@ -1,7 +1,5 @@
 import { lockStore } from 'nestjs-distributed-lock/nestjs-locks';
-import { type Contract, SLACK_MS } from '../conformance/contract.js';
-import type { Suite } from '../conformance/suite.js';
-import { spawnChild } from '../support/processes.js';
+import { type Contract, SLACK_MS, spawnChild, type Suite } from '../support/index.js';
 import type { RacerApi } from './racer-child.js';
 import { RULES, type World } from './rules.js';
 

@@ -3,8 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { leaseStorePromises } from 'nestjs-distributed-lock/conformance';
-import { RedisServer } from '../servers/redis-server.js';
-import { atLeastMs } from '../support/machine.js';
+import { atLeastMs, RedisServer } from '../support/index.js';
 import { read, ROOT as root, USER_PAGES } from './pages.js';
 
 const directory = join(import.meta.dirname, 'examples');

@@ -7,8 +7,7 @@ import { PostgresServer } from '../servers/postgres-server.js';
 import { ZookeeperEnsemble } from '../servers/zookeeper-ensemble.js';
 import { ZookeeperOperator } from '../servers/zookeeper-operator.js';
 import { EtcdOperator } from '../backends/etcd/operator.js';
-import { eventually } from '../support/eventually.js';
-import { timeLimitOf } from '../support/machine.js';
+import { eventually, timeLimitOf } from '../support/index.js';
 import { SideBySide } from '../support/side-by-side.js';
 import { CHOICES, reportOf, Stampedes } from './stampedes.js';
 

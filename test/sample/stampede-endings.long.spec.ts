@@ -1,6 +1,5 @@
 import { wantedOf } from '../backends/describe-backend.js';
-import { eventually } from '../support/eventually.js';
-import { timeLimitOf } from '../support/machine.js';
+import { eventually, timeLimitOf } from '../support/index.js';
 import { CHOICES, outcomeOf, Stampedes } from './stampedes.js';
 
 const PATIENCE = { withinMs: 30_000, everyMs: 50 };

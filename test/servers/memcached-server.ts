@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { memcached } from '../../servers/memcached.js';
-import { eventually } from '../support/eventually.js';
+import { eventually, freePort } from '../support/index.js';
 import { askMemcached } from './ask-memcached.js';
-import { freePort } from './free-port.js';
 import { ServerProcess } from './server-process.js';
 
 export interface MemcachedServerOptions {

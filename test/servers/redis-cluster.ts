@@ -1,10 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { eventually } from '../support/eventually.js';
-import { askRedis } from './ask-redis.js';
-import { freePort } from './free-port.js';
+import { askRedis, eventually, freePort, RedisServer } from '../support/index.js';
 import { MEMORY_DIR } from './memory-dir.js';
-import { RedisServer } from './redis-server.js';
 
 export interface RedisClusterOptions {
   /** Replicas of each of the three masters. @default 1 */

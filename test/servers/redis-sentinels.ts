@@ -1,10 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { eventually } from '../support/eventually.js';
-import { askRedis } from './ask-redis.js';
-import { freePort } from './free-port.js';
+import { askRedis, eventually, freePort, RedisServer } from '../support/index.js';
 import { MEMORY_DIR } from './memory-dir.js';
-import { RedisServer } from './redis-server.js';
 import { ServerProcess } from './server-process.js';
 
 export interface RedisSentinelsOptions {

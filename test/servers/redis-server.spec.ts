@@ -3,8 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { askRedis } from './ask-redis.js';
-import { RedisServer, type RedisServerOptions } from './redis-server.js';
+import { askRedis, RedisServer, type RedisServerOptions } from '../support/index.js';
 
 describe('RedisServer', () => {
   const servers: RedisServer[] = [];

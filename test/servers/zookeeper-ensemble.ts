@@ -1,6 +1,4 @@
-import { eventually } from '../support/eventually.js';
-import { FaultProxy } from '../support/fault-proxy.js';
-import { freePort } from './free-port.js';
+import { eventually, FaultProxy, freePort } from '../support/index.js';
 import { ZookeeperServer, type ZookeeperServerOptions } from './zookeeper-server.js';
 
 const IDS = [1, 2, 3] as const;

@@ -2,8 +2,7 @@ import * as core from 'nestjs-distributed-lock/core';
 import { type Scenario, scenarioOf } from './scenario.js';
 import { shortest } from './shortest.js';
 import { simulate } from './simulation.js';
-import { timeLimitOf } from '../support/machine.js';
-import { isQuickTier } from '../support/tier.js';
+import { isQuickTier, timeLimitOf } from '../support/index.js';
 
 /** How many worlds are tried, and from which one on: `SIMULATION_SEEDS=100000 npm test -- simulation.spec` takes a third of an hour. */
 const SEEDS = Number(process.env['SIMULATION_SEEDS'] ?? (isQuickTier ? 200 : 1_000));

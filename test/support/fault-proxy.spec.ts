@@ -1,10 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo } from 'node:net';
 
-import { SLACK_MS } from '../conformance/contract.js';
-import { eventually } from './eventually.js';
+import { eventually, FaultProxy, SLACK_MS } from './index.js';
 import { EchoClient, EchoServer } from './echo-server.js';
-import { FaultProxy } from './fault-proxy.js';
 
 describe('FaultProxy', () => {
   let echo: EchoServer;

@@ -1,6 +1,5 @@
-import { eventually } from './eventually.js';
+import { type Child, eventually, spawnChild, type SpawnOptions } from './index.js';
 import type { ExampleApi } from './example-child.js';
-import { type Child, spawnChild, type SpawnOptions } from './processes.js';
 
 describe('spawnChild', () => {
   const children: Child<ExampleApi>[] = [];

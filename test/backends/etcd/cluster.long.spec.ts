@@ -4,11 +4,8 @@ import { join } from 'node:path';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
 import type { EtcdMember } from '../../servers/etcd-server.js';
-import { RedisServer } from '../../servers/redis-server.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { atLeastMs, eventually, RedisServer, serverToken, timeLimitOf } from '../../support/index.js';
 import { FencedResource } from '../../support/fenced-resource.js';
-import { serverToken } from '../../support/fencing-token.js';
 import { hammer } from '../../support/harness-hammer.js';
 import { loadHistory } from '../../support/history.js';
 import { checkExclusion, checkResourceOrder, checkTokenOrder } from '../../support/history-checker.js';
@@ -25,19 +22,12 @@ const ELECTION_TTL = { sessionTtlMs: TTL.sessionTtlMs + 4_000 };
 
 wantedOf(['etcd-cluster']).forEach(() =>
   describe('a cluster of three', () => {
-    let world: EtcdWorld;
-    beforeAll(async () => {
-      world = await EtcdWorld.start({ members: 3 });
-    });
+    afterEach(() => world.server.thaw());
+    const world = EtcdWorld.shared({ members: 3 });
     /** On a busy machine an election may come that nobody asked for. */
     const untilLed = (): Promise<EtcdMember> => eventually(() => world.server.leader(), { withinMs: 10_000 });
     beforeEach(() => untilLed());
-    afterEach(async () => {
-      world.server.thaw();
-      await world.closeClients();
-      await Promise.all(world.server.members.map((member) => member.launch()));
-    });
-    afterAll(() => world[Symbol.asyncDispose]());
+    afterEach(() => Promise.all(world.server.members.map((member) => member.launch())));
 
     it('E4: leader killed: nothing is lost, and others go on as soon as there is a new one', async () => {
       const [ours, theirs] = [world.service(ELECTION_TTL), world.service(ELECTION_TTL)];

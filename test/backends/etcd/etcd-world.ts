@@ -1,14 +1,11 @@
-import { randomUUID } from 'node:crypto';
-import { Deadline, type LockBackend, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
-import type { AcquireRequest } from '../../../lib/core/leasing/lease-request.js';
-import type { Lease } from '../../../lib/core/leasing/lease.js';
+import { type LockBackend, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import { etcd, type EtcdOptions } from 'nestjs-distributed-lock/etcd';
 import { EtcdLockNames } from '../../../lib/backends/etcd/lock-names.js';
 import { EtcdServer, type EtcdServerOptions } from '../../servers/etcd-server.js';
 import { EtcdOperator, type StoredKey } from './operator.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
+import { atLeastMs, eventually, FaultProxy, World } from '../../support/index.js';
+
+export { contend, win } from '../../support/contend.js';
 
 const names = new EtcdLockNames('lock');
 
@@ -18,20 +15,20 @@ export function wholeSecondsOf(ms: number): number {
 }
 
 /** A cluster of its own, with a proxy in front of its first member: who goes through it suffers, who does not sees the truth. */
-export class EtcdWorld implements AsyncDisposable {
-  readonly operator: EtcdOperator;
-  readonly #opened: { close(withinMs?: number): Promise<void> }[] = [];
+export class EtcdWorld extends World {
+  // `start` makes these.
+  server!: EtcdServer;
+  proxy!: FaultProxy;
+  operator!: EtcdOperator;
 
-  private constructor(
-    readonly server: EtcdServer,
-    readonly proxy: FaultProxy,
-  ) {
-    this.operator = new EtcdOperator(server.urls);
+  constructor(private readonly options?: EtcdServerOptions) {
+    super();
   }
 
-  static async start(options?: EtcdServerOptions): Promise<EtcdWorld> {
-    const server = await EtcdServer.start(options);
-    return new EtcdWorld(server, await FaultProxy.start(server));
+  async start(): Promise<void> {
+    this.server = await EtcdServer.start(this.options);
+    this.proxy = await FaultProxy.start(this.server);
+    this.operator = new EtcdOperator(this.server.urls);
   }
 
   get proxiedUrl(): string {
@@ -39,15 +36,12 @@ export class EtcdWorld implements AsyncDisposable {
   }
 
   backend(options: Partial<EtcdOptions> = {}): LockBackend {
-    const backend = etcd({ endpoints: this.server.urls, sessionTtlMs: wholeSecondsOf(2_000), ...options })();
-    this.#opened.push(backend);
-    return backend;
+    const defaults = { endpoints: this.server.urls, sessionTtlMs: wholeSecondsOf(2_000) };
+    return this.closing(etcd({ ...defaults, ...options })());
   }
 
   service(options: Partial<EtcdOptions> = {}, more?: LockServiceOptions): LockService {
-    const service = new LockService(this.backend(options), more);
-    this.#opened.push(service);
-    return service;
+    return this.closing(new LockService(this.backend(options), more));
   }
 
   /** Behind the proxy, and connected, with a session: a fault meets what it is meant for. */
@@ -80,46 +74,21 @@ export class EtcdWorld implements AsyncDisposable {
     return BigInt(tokenOriginName?.value ?? 0) + (place?.createdAt ?? 0n);
   }
 
-  async closeClients(): Promise<void> {
-    await Promise.all(this.#opened.splice(0).map((opened) => opened.close(1_000)));
+  override async endTest(): Promise<void> {
+    await Promise.all(this.opened.splice(0).map((opened) => opened.close(1_000)));
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async stop(): Promise<void> {
     this.proxy.resume();
     this.server.thaw();
-    await this.closeClients();
+    await this.endTest();
     await this.proxy.close();
     await this.server.stop();
   }
-}
 
-export interface Request {
-  readonly waitMs?: number;
-  readonly owner?: string;
-  readonly onBlocked?: NonNullable<AcquireRequest['onBlocked']>;
-  readonly signal?: AbortSignal;
-}
-
-/** Asks a backend itself, so that nobody of this process waits for anybody else of it. */
-export function contend(
-  backend: LockBackend,
-  key: string,
-  { waitMs = 0, ...rest }: Request = {},
-): Promise<Lease | null> {
-  return backend.acquire(key, {
-    owner: randomUUID(),
-    ttlMs: 30_000,
-    deadline: Deadline.after(waitMs),
-    metadata: { host: 'somewhere', pid: process.pid, label: 'contender' },
-    ...rest,
-  });
-}
-
-/** `contend` where the lock must be had. */
-export async function win(backend: LockBackend, key: string, request: Request = {}): Promise<Lease> {
-  const lease = await contend(backend, key, request);
-  if (!lease) throw new Error(`${key} should have been free`);
-  return lease;
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
 }
 
 /** Resolves when so many stand in line for `key`. */

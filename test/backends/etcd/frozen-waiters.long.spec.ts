@@ -1,8 +1,6 @@
-import { handled } from '../../conformance/contract.js';
-import { Holder } from '../../support/harness-holder.js';
+import { handled, Holder, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld, lineOf, wholeSecondsOf } from './etcd-world.js';
-import { timeLimitOf } from '../../support/machine.js';
 
 const TTL_MS = wholeSecondsOf(2_000);
 /** etcd looks for leases that have ended twice a second, and a busy machine is slow. */

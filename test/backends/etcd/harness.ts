@@ -1,9 +1,7 @@
 import { EtcdLockNames } from '../../../lib/backends/etcd/lock-names.js';
-import type { BackendHarness } from '../../conformance/backend-harness.js';
+import { atLeastMs, type BackendHarness, connectBackend, type Connection, timeLimitOf } from '../../support/index.js';
 import { EtcdServer } from '../../servers/etcd-server.js';
 import { EtcdOperator } from './operator.js';
-import { type Connection, connectBackend } from '../../support/harness-connection.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 type EtcdConnection = Extract<Connection, { backend: 'etcd' }>;
 

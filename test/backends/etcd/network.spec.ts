@@ -1,7 +1,5 @@
 import { LockBackendError } from 'nestjs-distributed-lock/core';
-import { aborted, failureOf, Gate, SLACK_MS, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { aborted, eventually, failureOf, Gate, SLACK_MS, throughout, timeLimitOf } from '../../support/index.js';
 import { serverToken } from '../../support/fencing-token.js';
 import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld, lineOf, wholeSecondsOf } from './etcd-world.js';

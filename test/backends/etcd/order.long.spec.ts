@@ -1,8 +1,6 @@
-import { aborted } from '../../conformance/contract.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
+import { aborted, FaultProxy, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld, lineOf, wholeSecondsOf } from './etcd-world.js';
-import { timeLimitOf } from '../../support/machine.js';
 
 /** `ORDER_ROUNDS=100` for the whole of it. */
 const ROUNDS = Number(process.env.ORDER_ROUNDS ?? 20);

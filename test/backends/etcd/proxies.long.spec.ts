@@ -1,6 +1,4 @@
-import { failureOf, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, failureOf, throughout, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld, lineOf, wholeSecondsOf } from './etcd-world.js';
 import { Http2Proxy, type OwnAnswer, pageOf } from './http2-proxy.js';

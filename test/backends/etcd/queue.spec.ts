@@ -1,6 +1,5 @@
 import { type LockBackend, LockService } from 'nestjs-distributed-lock/core';
-import { Gate, handled, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, Gate, handled, throughout } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { contend, EtcdWorld, lineOf, win } from './etcd-world.js';
 
@@ -9,11 +8,7 @@ const PATIENT = { sessionTtlMs: 60_000, patienceMs: 60_000 };
 
 wantedOf(['etcd']).forEach(() =>
   describe('the queue on etcd', () => {
-    let world: EtcdWorld;
-    beforeAll(async () => {
-      world = await EtcdWorld.start();
-    });
-    afterAll(() => world[Symbol.asyncDispose]());
+    const world = EtcdWorld.shared();
 
     it('costs one request to acquire and one to release, once there is a session', async () => {
       const backend = world.backend({ sessionTtlMs: 60_000 });

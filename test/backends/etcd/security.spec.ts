@@ -5,9 +5,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { LockBackendError, type LockService } from 'nestjs-distributed-lock/core';
 import { EtcdError, isFinalError } from '../../../lib/backends/etcd/error.js';
-import { failureOf, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, failureOf, throughout, timeLimitOf } from '../../support/index.js';
 import { EtcdOperator } from './operator.js';
 import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld, wholeSecondsOf } from './etcd-world.js';
@@ -15,15 +13,11 @@ import { asRoot, CHEAP, CREDENTIALS, enableUsers } from './users.js';
 
 wantedOf(['etcd']).forEach(() => {
   describe('users of etcd', () => {
-    let world: EtcdWorld;
+    const world = EtcdWorld.shared({ args: ['--auth-token-ttl', '1', ...CHEAP] });
     let root: EtcdOperator;
-
     beforeAll(async () => {
-      world = await EtcdWorld.start({ args: ['--auth-token-ttl', '1', ...CHEAP] });
       root = await enableUsers(world);
     });
-    afterEach(() => world.closeClients());
-    afterAll(() => world[Symbol.asyncDispose]());
 
     it('need no more than read and write on the prefix, to acquire, wait, hold and release', async () => {
       const [ours, theirs] = [world.service({ credentials: CREDENTIALS }), world.service({ credentials: CREDENTIALS })];

@@ -4,20 +4,13 @@ import { EtcdClient } from '../../../lib/backends/etcd/transport/client.js';
 import { resolveEtcdOptions } from '../../../lib/backends/etcd/options.js';
 import { EtcdSession } from '../../../lib/backends/etcd/session.js';
 import { EtcdLockNames } from '../../../lib/backends/etcd/lock-names.js';
-import { aborted, failureOf, SLACK_MS, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { serverToken } from '../../support/fencing-token.js';
+import { aborted, eventually, failureOf, serverToken, SLACK_MS, throughout } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld, lineOf, wholeSecondsOf, win } from './etcd-world.js';
 
 wantedOf(['etcd']).forEach(() =>
   describe('the session on etcd', () => {
-    let world: EtcdWorld;
-    beforeAll(async () => {
-      world = await EtcdWorld.start();
-    });
-    afterEach(() => world.closeClients());
-    afterAll(() => world[Symbol.asyncDispose]());
+    const world = EtcdWorld.shared();
 
     it('E1: lease lost while waiting: in line again under a new one, and served', async () => {
       const [ours, theirs] = [world.service(), world.service()];

@@ -12,12 +12,7 @@ const TWO = { limit: 2, waitMs: 30_000 };
 
 wantedOf(['etcd']).forEach(() =>
   describe('several holders of a key on etcd', () => {
-    let world: EtcdWorld;
-    beforeAll(async () => {
-      world = await EtcdWorld.start();
-    });
-    afterEach(() => world.closeClients());
-    afterAll(() => world[Symbol.asyncDispose]());
+    const world = EtcdWorld.shared();
 
     /** The operator's are of other kinds. */
     const requests = async (): Promise<number> => (await world.server.requests())['Txn'] ?? 0;

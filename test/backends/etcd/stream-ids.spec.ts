@@ -8,11 +8,7 @@ const STREAMS = 20;
 
 for (const name of wantedOf(['etcd'])) {
   describe(`${name}: a connection that has used all its stream identifiers`, () => {
-    let world: EtcdWorld;
-    beforeAll(async () => {
-      world = await EtcdWorld.start();
-    });
-    afterAll(() => world[Symbol.asyncDispose]());
+    const world = EtcdWorld.shared();
 
     it('is replaced by another one, without a failed request or a lost lock', async () => {
       const anySession = connect(world.proxiedUrl);

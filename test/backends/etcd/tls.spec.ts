@@ -20,9 +20,9 @@ wantedOf(['etcd']).forEach(() => {
       }
       world = await EtcdWorld.start({ tls: { cert: file('server.crt'), key: file('server.key'), ca: file('ca.crt') } });
     });
-    afterEach(() => world.closeClients());
+    afterEach(() => world.endTest());
     afterAll(async () => {
-      await world[Symbol.asyncDispose]();
+      await world.stop();
       rmSync(directory, { recursive: true });
     });
 

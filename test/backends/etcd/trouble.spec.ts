@@ -4,9 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { LockBackendError, LockService, LockShutdownError } from 'nestjs-distributed-lock/core';
 import { etcd } from 'nestjs-distributed-lock/etcd';
 import { getSizeAdvice } from '../../../lib/backends/etcd/database-size.js';
-import { aborted, failureOf, handled, SLACK_MS } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { aborted, atLeastMs, eventually, failureOf, handled, SLACK_MS, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld, lineOf, wholeSecondsOf } from './etcd-world.js';
 

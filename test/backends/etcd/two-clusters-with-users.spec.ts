@@ -1,9 +1,7 @@
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { etcd } from 'nestjs-distributed-lock/etcd';
-import { aborted, failureOf } from '../../conformance/contract.js';
+import { aborted, eventually, failureOf, FaultProxy } from '../../support/index.js';
 import { EtcdServer } from '../../servers/etcd-server.js';
-import { eventually } from '../../support/eventually.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
 import { wantedOf } from '../describe-backend.js';
 import { Http2Proxy, type OwnAnswer, pageOf } from './http2-proxy.js';
 import { EtcdOperator } from './operator.js';

@@ -1,7 +1,5 @@
 import type { Lease } from '../../../lib/core/leasing/lease.js';
-import { aborted } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { aborted, atLeastMs, eventually, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { MemcachedWorld, win } from './memcached-world.js';
 

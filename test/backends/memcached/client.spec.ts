@@ -9,9 +9,7 @@ import { MetaDialect } from '../../../lib/backends/memcached/meta-dialect.js';
 import { ServerClock } from '../../../lib/backends/memcached/server-clock.js';
 import { getServerAdvice } from '../../../lib/backends/memcached/server-statistics.js';
 import { VerifiedConnection } from '../../../lib/backends/memcached/verified-connection.js';
-import { aborted } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { aborted, atLeastMs, eventually, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { MemcachedWorld } from './memcached-world.js';
 

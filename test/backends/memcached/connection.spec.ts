@@ -5,10 +5,7 @@ import {
 } from '../../../lib/backends/memcached/transport/connection.js';
 import { MemcachedError, unexpectedReplyError } from '../../../lib/backends/memcached/error.js';
 import { META_NOOP_COMMAND } from '../../../lib/backends/memcached/server-statistics.js';
-import { blockEventLoop, failureOf, SLACK_MS } from '../../conformance/contract.js';
-import { freePort } from '../../servers/free-port.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { blockEventLoop, eventually, failureOf, freePort, SLACK_MS, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { MemcachedWorld } from './memcached-world.js';
 import { ScriptedServer } from './scripted-server.js';

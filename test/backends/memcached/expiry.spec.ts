@@ -3,8 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { memcached } from 'nestjs-distributed-lock/memcached';
 import type { MemcachedServer } from '../../servers/memcached-server.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { MemcachedWorld, win } from './memcached-world.js';
 

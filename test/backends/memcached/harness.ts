@@ -1,7 +1,6 @@
 import { itemNames } from '../../../lib/backends/memcached/item-names.js';
-import type { BackendHarness, Listener } from '../../conformance/backend-harness.js';
+import { type BackendHarness, connectBackend, type Listener, type MemcachedConnection } from '../../support/index.js';
 import { MemcachedServer } from '../../servers/memcached-server.js';
-import { connectBackend, type MemcachedConnection } from '../../support/harness-connection.js';
 import { atLeastMs } from '../../support/machine.js';
 
 export interface MemcachedHarness extends BackendHarness {

@@ -1,18 +1,20 @@
-import { randomUUID } from 'node:crypto';
-import { Deadline, type LockBackend, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
+import { type LockBackend, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { memcached, type MemcachedOptions } from 'nestjs-distributed-lock/memcached';
 import { MemcachedServer, type MemcachedServerOptions } from '../../servers/memcached-server.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
+import { FaultProxy, win as winOn, World } from '../../support/index.js';
 
 /** A server of its own, and what a test opens on it. Ends with the test. */
-export class MemcachedWorld implements AsyncDisposable {
-  readonly #opened: (() => Promise<unknown>)[] = [];
+export class MemcachedWorld extends World {
+  // `start` makes it.
+  server!: MemcachedServer;
 
-  private constructor(readonly server: MemcachedServer) {}
+  constructor(private readonly options?: MemcachedServerOptions) {
+    super();
+  }
 
-  static async start(options?: MemcachedServerOptions): Promise<MemcachedWorld> {
-    return new MemcachedWorld(await MemcachedServer.start(options));
+  async start(): Promise<void> {
+    this.server = await MemcachedServer.start(this.options);
   }
 
   /** Stands for a process. */
@@ -36,21 +38,12 @@ export class MemcachedWorld implements AsyncDisposable {
     return found?.groups && { owner: found.groups['owner'] ?? '', cas: found.groups['cas'] ?? '' };
   }
 
-  closing<T extends { close(): Promise<unknown> }>(opened: T): T {
-    this.#opened.push(() => opened.close());
-    return opened;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const close of this.#opened.toReversed()) await close();
-    await this.server.stop();
+  stop(): Promise<void> {
+    return this.server.stop();
   }
 }
 
 /** A lease on a key that must be free, or become so, with nobody who would renew it. */
-export async function win(backend: LockBackend, key: string, ttlMs = 60_000, waitMs = 10_000): Promise<Lease> {
-  const metadata = { host: 'somewhere', pid: 1 };
-  const lease = await backend.acquire(key, { owner: randomUUID(), ttlMs, deadline: Deadline.after(waitMs), metadata });
-  if (!lease) throw new Error(`${key} should have been free`);
-  return lease;
+export function win(backend: LockBackend, key: string, ttlMs = 60_000, waitMs = 10_000): Promise<Lease> {
+  return winOn(backend, key, { ttlMs, waitMs });
 }

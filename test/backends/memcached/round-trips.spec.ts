@@ -1,7 +1,5 @@
 import { LockService } from 'nestjs-distributed-lock/core';
-import { throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, eventually, throughout } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { MemcachedWorld } from './memcached-world.js';
 

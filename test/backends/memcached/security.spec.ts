@@ -3,9 +3,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { createServer } from 'node:tls';
 import { inspect } from 'node:util';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
-import { failureOf } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, failureOf, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { MemcachedWorld } from './memcached-world.js';
 

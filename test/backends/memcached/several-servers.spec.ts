@@ -1,10 +1,7 @@
 import { LockBackendError, LockConfigurationError, LockError, LockService } from 'nestjs-distributed-lock/core';
 import { memcached } from 'nestjs-distributed-lock/memcached';
-import { failureOf } from '../../conformance/contract.js';
-import { freePort } from '../../servers/free-port.js';
+import { atLeastMs, eventually, failureOf, freePort } from '../../support/index.js';
 import { MemcachedServer } from '../../servers/memcached-server.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 
 const KEYS = Array.from({ length: 300 }, (_, i) => `key-${i}`);

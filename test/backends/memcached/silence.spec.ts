@@ -1,10 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { LockBackendError, LockConfigurationError } from 'nestjs-distributed-lock/core';
-import { failureOf, SLACK_MS } from '../../conformance/contract.js';
-import { freePort } from '../../servers/free-port.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, failureOf, freePort, SLACK_MS, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { MemcachedWorld } from './memcached-world.js';
 

@@ -1,7 +1,6 @@
 import { LockBackend } from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
-import type { BackendHarness } from '../../conformance/backend-harness.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, type BackendHarness } from '../../support/index.js';
 
 /** One world in this process, and any number of clients that it outlives. */
 export function memoryHarness(): BackendHarness {

@@ -7,9 +7,7 @@ import { type ValueOrGetter, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisCredentials, type RedisOptions } from 'nestjs-distributed-lock/redis';
 import { redlock } from 'nestjs-distributed-lock/redlock';
 import { createClient } from 'redis';
-import { freePort } from '../../servers/free-port.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, freePort, timeLimitOf } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 
 describe.each(['ioredis', 'redis'] as const)('how own connections get in, by %s', (clientPackage) => {

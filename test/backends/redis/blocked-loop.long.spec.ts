@@ -1,7 +1,6 @@
 import { setImmediate as checkPhase } from 'node:timers/promises';
 import { LockService } from 'nestjs-distributed-lock/core';
-import { blockEventLoop } from '../../conformance/contract.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, blockEventLoop } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedisWorld } from './redis-world.js';
 
@@ -24,10 +23,7 @@ wantedOf([
   'redis-plain-node-redis',
 ] as const).forEach((name) =>
   describe(name, () => {
-    let world: RedisWorld;
-    beforeAll(async () => (world = await RedisWorld.start()));
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = RedisWorld.shared();
 
     it('A4: an answer that arrived while the event loop was blocked is an answer, and the connection stays', async () => {
       const states: string[] = [];

@@ -16,12 +16,7 @@ const MAX_MB = 300;
 const WAIT_MS = timeLimitOf(180_000);
 
 describe('a burst of acquisitions', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   it.each([3_000, 10_000, 30_000, 100_000])(
     'of %i in one turn costs none of 1,000 locks that are held, and the connection stays',

@@ -2,12 +2,7 @@ import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { ClusterNodes } from '../../../lib/backends/redis/cluster/cluster-nodes.js';
 import { createClusterSource } from '../../../lib/backends/redis/cluster/cluster-source.js';
-import { throughout } from '../../conformance/contract.js';
-import { askRedis } from '../../servers/ask-redis.js';
-import { freePort } from '../../servers/free-port.js';
-import { RedisServer } from '../../servers/redis-server.js';
-import { eventually } from '../../support/eventually.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
+import { askRedis, eventually, FaultProxy, freePort, RedisServer, throughout } from '../../support/index.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */

@@ -1,11 +1,8 @@
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
 import { slotOf as slotHere, SLOT_COUNT } from '../../../lib/backends/redis/connection/key-slot.js';
-import { failureOf, throughout } from '../../conformance/contract.js';
-import { askRedis } from '../../servers/ask-redis.js';
+import { askRedis, eventually, failureOf, type RedisServer, throughout } from '../../support/index.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
-import type { RedisServer } from '../../servers/redis-server.js';
-import { eventually } from '../../support/eventually.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 const COUNT_LISTENERS = "return redis.call('PUBSUB', 'SHARDNUMSUB', ARGV[1])[2]";

@@ -4,12 +4,8 @@ import { inspect } from 'node:util';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode, type RedisOptions } from 'nestjs-distributed-lock/redis';
 import { slotOf } from '../../../lib/backends/redis/connection/key-slot.js';
-import { askRedis } from '../../servers/ask-redis.js';
-import { freePort } from '../../servers/free-port.js';
+import { askRedis, atLeastMs, eventually, FaultProxy, freePort, timeLimitOf } from '../../support/index.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
-import { eventually } from '../../support/eventually.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(600);

@@ -1,20 +1,14 @@
 import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, eventually } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 
 /** How long the network holds an acquisition back: longer than it takes to replace the connection and to lock anew. */
 const HELD_BACK_MS = atLeastMs(3_000);
 
 describe('a request of a former connection', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   it.each(['queue', 'plain'] as const)('closes no key, however late it arrives (%s)', async (mode) => {
     const proxy = await world.proxy();

@@ -1,6 +1,5 @@
 import { type LockHandle, pause, systemClock } from 'nestjs-distributed-lock/core';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, timeLimitOf } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 
 const LOCKS = 8_000;
@@ -11,13 +10,7 @@ const FROZEN_MS = TTL_MS * 0.45;
 const MAX_SCRIPTS = 400;
 
 describe('a Redis that is frozen for a while', () => {
-  let world: RedisWorld;
-
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   it('costs none of many locks, and is asked again in as few requests as before', async () => {
     const locks = world.service();

@@ -1,16 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, eventually } from '../../support/index.js';
 import { contend, RedisWorld, win } from './redis-world.js';
 
 describe('redis, mode getset', () => {
-  let world: RedisWorld;
+  const world = RedisWorld.shared();
   const mode = 'getset';
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
 
   /** A lease as a holder that died would have left it, with so much left by the server's clock. */
   const leave = async (leftMs: number) => {

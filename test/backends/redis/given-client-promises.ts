@@ -1,9 +1,7 @@
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode, type RedisOptions } from 'nestjs-distributed-lock/redis';
-import { SLACK_MS } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { atLeastMs, eventually, SLACK_MS, timeLimitOf } from '../../support/index.js';
 import type { RedisWorld } from './redis-world.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(600);

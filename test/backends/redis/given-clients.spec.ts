@@ -2,18 +2,12 @@ import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { redlock } from 'nestjs-distributed-lock/redlock';
-import { RedisServer } from '../../servers/redis-server.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, RedisServer } from '../../support/index.js';
 import { warningsDuring } from '../../support/node-warnings.js';
 import { RedisWorld } from './redis-world.js';
 
 describe('clients that applications share with the locks', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   /** For longer than the client's own time-out, so that no late answer comes through. */
   const silenceOf = async (servers: readonly RedisServer[], work: () => Promise<unknown>): Promise<void> => {

@@ -1,10 +1,8 @@
 import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisCluster as GivenCluster } from 'nestjs-distributed-lock/redis';
-import { askRedis } from '../../servers/ask-redis.js';
+import { askRedis, eventually, FaultProxy } from '../../support/index.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
-import { eventually } from '../../support/eventually.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
 
 const PATIENCE = { withinMs: 15_000 };
 

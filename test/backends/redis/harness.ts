@@ -1,16 +1,13 @@
 import { Redis } from 'ioredis';
-import type { BackendHarness, Listener } from '../../conformance/backend-harness.js';
-import { scriptsRun } from '../../servers/ask-redis.js';
+import { atLeastMs, type BackendHarness, type Listener, RedisServer, scriptsRun } from '../../support/index.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
 import { RedisSentinels } from '../../servers/redis-sentinels.js';
-import { RedisServer } from '../../servers/redis-server.js';
 import {
   connectBackend,
   type RedisClientKind,
   type RedisConnection,
   type RedisTopology,
 } from '../../support/harness-connection.js';
-import { atLeastMs } from '../../support/machine.js';
 
 type Mode = RedisConnection['mode'];
 

@@ -1,7 +1,6 @@
-import { RedisServer } from '../../servers/redis-server.js';
+import { atLeastMs, RedisServer, timeLimitOf } from '../../support/index.js';
 import { KeyRoutingProxy } from '../../support/key-routing-proxy.js';
 import { RedisWorld } from './redis-world.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(900);

@@ -3,12 +3,10 @@ import { Redis } from 'ioredis';
 import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { BasicClientSideCache, createClient } from 'redis';
-import { UNRENEWED_TTL_MS } from '../../conformance/contract.js';
+import { atLeastMs, eventually, timeLimitOf, UNRENEWED_TTL_MS } from '../../support/index.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
-import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
 import { countTrackedClients, untilLost, untilToldOfDeletion, untilTracked } from './tracked-locks.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(900);
@@ -24,12 +22,7 @@ const LONGEST_TIME_TO_CHECK_MS = 35_000;
 const LONG = { ttlMs: UNRENEWED_TTL_MS, waitMs: 60_000 };
 
 describe('the tracking of held keys', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   it('costs a short lock nothing: no third command, and no second connection', async () => {
     const locks = world.service();

@@ -7,12 +7,7 @@ import { contend, RedisWorld, win } from './redis-world.js';
 const LATE = { awaitRelease: false };
 
 describe.each(['queue', 'plain'] as const)('a release that nobody waits for, in mode %s', (mode) => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   /** The scripts that clients sent for `key`, by their owners' first argument: what released it, what asked for it. */
   const scriptsFor = async (key: string): Promise<{ readonly seen: string[] }> => {

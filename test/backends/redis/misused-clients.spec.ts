@@ -4,21 +4,14 @@ import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { monitorRedis } from '../../servers/redis-monitor.js';
-import { RedisServer } from '../../servers/redis-server.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, RedisServer, timeLimitOf } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 import { countTrackedClients } from './tracked-locks.js';
 
 const LONG = { ttlMs: 30_000, waitMs: 20_000 };
 
 describe('a client that an application shares with its locks', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const givenClient = (url = world.server.url): Redis => {
     const client = world.disconnecting(new Redis(url, { enableReadyCheck: false, retryStrategy: () => 20 }));
@@ -101,12 +94,7 @@ describe('a client that an application shares with its locks', () => {
 });
 
 describe('a server on which commands fail', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   it('hands a key over though its user may not publish', async () => {
     await world.operator.call('ACL', 'SETUSER', 'mute', 'on', 'nopass', '~*', '&*', '+@all', '-publish');

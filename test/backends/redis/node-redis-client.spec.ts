@@ -4,8 +4,7 @@ import { type NodeRedisClient, redis, type RedisMode } from 'nestjs-distributed-
 import { redlock } from 'nestjs-distributed-lock/redlock';
 import { createClient, createClientPool, RESP_TYPES } from 'redis';
 import { createClient as createClient5, RESP_TYPES as RESP_TYPES5 } from 'redis-5';
-import { aborted } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { aborted, eventually } from '../../support/index.js';
 import { SideBySide } from '../../support/side-by-side.js';
 import { expectLocks, expectNeverCut } from './given-client-promises.js';
 import { RedisWorld } from './redis-world.js';
@@ -21,12 +20,7 @@ type Client = NodeRedisClient & { listenerCount(event: string): number };
 type Options = { readonly url: string } & Partial<typeof PROMPT>;
 
 describe('a client of node-redis that was given', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   /** Ends with the test. */
   const ending = <C extends Client>(client: C): C => {

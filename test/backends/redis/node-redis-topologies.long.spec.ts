@@ -2,13 +2,9 @@ import { LockService } from 'nestjs-distributed-lock/core';
 import { type NodeRedisCluster, type NodeRedisSentinel, redis, type RedisMode } from 'nestjs-distributed-lock/redis';
 import { createCluster, createSentinel } from 'redis';
 import { createCluster as createCluster5, createSentinel as createSentinel5 } from 'redis-5';
-import { SLACK_MS } from '../../conformance/contract.js';
-import { askRedis } from '../../servers/ask-redis.js';
+import { askRedis, atLeastMs, eventually, FaultProxy, SLACK_MS } from '../../support/index.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
 import { RedisSentinels } from '../../servers/redis-sentinels.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
 const PATIENCE = { withinMs: 15_000 };

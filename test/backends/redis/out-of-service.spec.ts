@@ -1,11 +1,7 @@
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
 import { createOwnClientOptions } from '../../../lib/backends/redis/clients/ioredis.js';
-import { failureOf, handled } from '../../conformance/contract.js';
-import { askRedis } from '../../servers/ask-redis.js';
-import { RedisServer } from '../../servers/redis-server.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { askRedis, eventually, failureOf, handled, RedisServer, timeLimitOf } from '../../support/index.js';
 
 /** Enough keys for a load that takes many times as long as a command may, with the delay below. */
 const KEYS = 12_000;

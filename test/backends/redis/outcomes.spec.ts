@@ -1,7 +1,6 @@
 import { type FailureKind, failureKindOf, type LockHandle, type LockService } from 'nestjs-distributed-lock/core';
 import type { RedisMode } from 'nestjs-distributed-lock/redis';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, timeLimitOf } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 
 const LONG = { ttlMs: 30_000 };
@@ -56,12 +55,7 @@ const TROUBLES: readonly (readonly [string, Trouble])[] = [
 ];
 
 describe.each(['queue', 'plain'] as const)('what becomes of each kind of failure, mode %s', (mode: RedisMode) => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const failureOf = async (asked: Promise<LockHandle | null>): Promise<unknown> => {
     try {

@@ -1,21 +1,12 @@
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
-import { freePort } from '../../servers/free-port.js';
-import { RedisServer } from '../../servers/redis-server.js';
-import { eventually } from '../../support/eventually.js';
-import { Holder } from '../../support/harness-holder.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { atLeastMs, eventually, freePort, Holder, RedisServer, timeLimitOf } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
 
 describe.each(['ioredis', 'redis'] as const)('connections of our own, by %s', (clientPackage) => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   it.each(MODES)('a server that is down at the start is an error in time, and then it is up (%s)', async (mode) => {
     const port = await freePort();

@@ -11,20 +11,10 @@ describe.each([
   ['6', createNodeRedisClientMaker(createClient())],
   ['5', createNodeRedisClientMaker(createClient5())],
 ])("a connection of the backend's own by node-redis %s", (_version, maker) => {
-  let world: RedisWorld;
-  const clients: { disconnect(): void }[] = [];
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(async () => {
-    for (const client of clients.splice(0)) client.disconnect();
-    await world.endTest();
-  });
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   function clientAt(port: number, login: LoginSource = {}, location: { db?: number; tls?: object } = {}) {
-    const client = maker.makeClient({ host: '127.0.0.1', port, ...location }, login);
-    clients.push(client);
+    const client = world.disconnecting(maker.makeClient({ host: '127.0.0.1', port, ...location }, login));
     client.on('error', () => undefined);
     void client.connect();
     return client;

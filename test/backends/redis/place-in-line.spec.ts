@@ -3,13 +3,7 @@ import { RedisWorld } from './redis-world.js';
 import { timeLimitOf } from '../../support/machine.js';
 
 describe('the place in the line of Redis', () => {
-  let world: RedisWorld;
-
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   it.each(['a time-out', 'an abort'])('passes to the next caller of the process after %s', async (end) => {
     const [holder, here, there] = [world.service(), world.service(), world.service()];

@@ -3,13 +3,8 @@ import { eventually } from '../../support/eventually.js';
 import { contend, RedisWorld, win } from './redis-world.js';
 
 describe('redis, mode plain', () => {
-  let world: RedisWorld;
+  const world = RedisWorld.shared();
   const mode = 'plain';
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
 
   it('sends one command to acquire and one to release', async () => {
     const service = world.service({ mode });

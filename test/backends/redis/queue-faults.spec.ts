@@ -1,19 +1,11 @@
-import { throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { fencingToken } from '../../support/fencing-token.js';
+import { atLeastMs, eventually, fencingToken, throughout, timeLimitOf } from '../../support/index.js';
 import { contend, RedisWorld, win } from './redis-world.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(900);
 
 describe('faults of redis, mode queue', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const patient = { waitMs: 20_000 };
 

@@ -2,17 +2,11 @@ import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { randomUUID } from 'node:crypto';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, eventually } from '../../support/index.js';
 import { contend, RedisWorld, win } from './redis-world.js';
 
 describe('redis, mode queue', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const patient = { waitMs: 20_000 };
 

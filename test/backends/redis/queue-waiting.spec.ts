@@ -1,21 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import { LockShutdownError, LockTimeoutError } from 'nestjs-distributed-lock/core';
-import { SLACK_MS } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
-import { Holder } from '../../support/harness-holder.js';
+import { atLeastMs, eventually, Holder, SLACK_MS, timeLimitOf } from '../../support/index.js';
 import { AT_ONCE_MS, contend, RedisWorld, win } from './redis-world.js';
 
 /** How long a waiter that was handed the key may be silent. */
 const GRANT_MS = 5_000;
 
 describe('waiting in redis, mode queue', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const patient = { waitMs: 20_000 };
   const child = () => Holder.start({ backend: 'redis', url: world.server.url, mode: 'queue' });

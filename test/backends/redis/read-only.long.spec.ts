@@ -4,11 +4,7 @@ import { redis, type RedisOptions } from 'nestjs-distributed-lock/redis';
 import { createUrlSource } from '../../../lib/backends/redis/connection/client-sources.js';
 import { RedisConnection } from '../../../lib/backends/redis/connection/redis-connection.js';
 import { SET_IF_FREE } from '../../../lib/backends/redis/scripts/lease-scripts.js';
-import { throughout } from '../../conformance/contract.js';
-import { askRedis } from '../../servers/ask-redis.js';
-import { RedisServer } from '../../servers/redis-server.js';
-import { eventually } from '../../support/eventually.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
+import { askRedis, eventually, FaultProxy, RedisServer, throughout } from '../../support/index.js';
 import { warningsDuring } from '../../support/node-warnings.js';
 
 const TTL_MS = 8_000;

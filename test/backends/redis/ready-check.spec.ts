@@ -5,17 +5,11 @@ import { Redis as Redis5 } from 'ioredis-5';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisClient } from 'nestjs-distributed-lock/redis';
 import { createOwnClientOptions, withConnectionCheck } from '../../../lib/backends/redis/clients/ioredis.js';
-import { askRedis } from '../../servers/ask-redis.js';
-import { eventually } from '../../support/eventually.js';
+import { askRedis, eventually } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 
 describe('what counts as a connection', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start({ args: ['--busy-reply-threshold', '100'] });
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared({ args: ['--busy-reply-threshold', '100'] });
 
   const locksIn = (db: number): LockService =>
     world.closing(new LockService(redis({ host: '127.0.0.1', port: world.server.port, db })));

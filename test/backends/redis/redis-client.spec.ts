@@ -12,12 +12,7 @@ const PROMPT = { enableOfflineQueue: false, maxRetriesPerRequest: 0 };
 const EVENTS = ['connecting', 'ready', 'close', 'end', 'error', 'message'];
 
 describe('a client that was given', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const makers: readonly [string, (url: string, options: object) => RedisClient & EventCounter][] = [
     ['ioredis 6', (url, options) => new Redis(url, options)],

@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { Deadline, type LockBackend, LockService } from 'nestjs-distributed-lock/core';
-import type { AcquireRequest } from '../../../lib/core/leasing/lease-request.js';
-import type { Lease } from '../../../lib/core/leasing/lease.js';
+import { type LockBackend, LockService } from 'nestjs-distributed-lock/core';
 import { type RedisClientPackage, redis, type RedisMode } from 'nestjs-distributed-lock/redis';
-import { SLACK_MS } from '../../conformance/contract.js';
+import { eventually, FaultProxy, RedisServer, type RedisServerOptions, SLACK_MS, World } from '../../support/index.js';
 import { monitorRedis } from '../../servers/redis-monitor.js';
-import { RedisServer, type RedisServerOptions } from '../../servers/redis-server.js';
-import { eventually } from '../../support/eventually.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
+
+export { contend, win } from '../../support/contend.js';
 
 /** The limit for steps that wait for nobody. A silent waiter costs five seconds. */
 export const AT_ONCE_MS = Math.max(SLACK_MS, 2_500);
@@ -24,19 +21,19 @@ export interface WorldOptions {
 }
 
 /** One server, an operator who looks at it from outside, and what a test opened. */
-export class RedisWorld {
-  readonly #opened: (() => Promise<unknown> | void)[] = [];
+export class RedisWorld extends World {
+  // `start` makes these.
+  server!: RedisServer;
+  operator!: Redis;
 
-  private constructor(
-    readonly server: RedisServer,
-    readonly operator: Redis,
-  ) {}
+  constructor(private readonly options?: RedisServerOptions) {
+    super();
+  }
 
-  static async start(options?: RedisServerOptions): Promise<RedisWorld> {
-    const server = await RedisServer.start(options);
-    const operator = new Redis(server.url, { retryStrategy: () => 20 });
-    operator.on('error', () => undefined);
-    return new RedisWorld(server, operator);
+  async start(): Promise<void> {
+    this.server = await RedisServer.start(this.options);
+    this.operator = new Redis(this.server.url, { retryStrategy: () => 20 });
+    this.operator.on('error', () => undefined);
   }
 
   /** Stands for a process. Ends with the test. */
@@ -53,13 +50,8 @@ export class RedisWorld {
     return Object.assign(proxy, { url: `redis://127.0.0.1:${proxy.port}` });
   }
 
-  closing<T extends { close(): Promise<unknown> }>(opened: T): T {
-    this.#opened.push(() => opened.close());
-    return opened;
-  }
-
   disconnecting<T extends { disconnect(): void }>(client: T): T {
-    this.#opened.push(() => client.disconnect());
+    this.closing({ close: async () => client.disconnect() });
     return client;
   }
 
@@ -98,8 +90,8 @@ export class RedisWorld {
     return seen;
   }
 
-  async endTest(): Promise<void> {
-    for (const close of this.#opened.splice(0).toReversed()) await close();
+  override async endTest(): Promise<void> {
+    await super.endTest();
     await this.operator.flushall();
   }
 
@@ -107,25 +99,4 @@ export class RedisWorld {
     this.operator.disconnect();
     await this.server.stop();
   }
-}
-
-export function contend(
-  backend: LockBackend,
-  key: string,
-  { waitMs = 0, ...rest }: Partial<AcquireRequest> & { readonly waitMs?: number } = {},
-): Promise<Lease | null> {
-  const metadata = { host: 'somewhere', pid: 1 };
-  return backend.acquire(key, {
-    owner: randomUUID(),
-    ttlMs: 30_000,
-    deadline: Deadline.after(waitMs),
-    metadata,
-    ...rest,
-  });
-}
-
-export async function win(...args: Parameters<typeof contend>): Promise<Lease> {
-  const lease = await contend(...args);
-  if (!lease) throw new Error(`${args[1]} should have been free`);
-  return lease;
 }

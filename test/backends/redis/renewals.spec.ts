@@ -4,13 +4,7 @@ import { RedisWorld, win } from './redis-world.js';
 const UNIT_MS = 20_000;
 
 describe.each(['queue', 'plain'] as const)('renewals on Redis of one turn (%s)', (mode) => {
-  let world: RedisWorld;
-
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   it('are one request for all, each is answered by itself, and each keeps its own TTL', async () => {
     const backend = world.backend({ mode });

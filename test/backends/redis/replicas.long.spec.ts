@@ -1,10 +1,6 @@
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode, type RedisOptions } from 'nestjs-distributed-lock/redis';
-import { askRedis } from '../../servers/ask-redis.js';
-import { RedisServer } from '../../servers/redis-server.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
+import { askRedis, atLeastMs, eventually, FaultProxy, RedisServer } from '../../support/index.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
 

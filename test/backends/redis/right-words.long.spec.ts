@@ -2,13 +2,7 @@ import { RedisWorld } from './redis-world.js';
 import { timeLimitOf } from '../../support/machine.js';
 
 describe.each(['plain', 'queue'] as const)('contention and failure on Redis (%s)', (mode) => {
-  let world: RedisWorld;
-
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   it('are told apart when an answer takes 150 ms: a key that is held is a time-out', async () => {
     const holder = world.service({ mode });

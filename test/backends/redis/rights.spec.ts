@@ -1,9 +1,7 @@
 import { inspect } from 'node:util';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
-import { freePort } from '../../servers/free-port.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { atLeastMs, eventually, freePort, timeLimitOf } from '../../support/index.js';
 import { SideBySide } from '../../support/side-by-side.js';
 import { ownerName } from '../../support/owner-name.js';
 import { RedisWorld } from './redis-world.js';
@@ -15,12 +13,7 @@ const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
 
 describe.each(['ioredis', 'redis'] as const)('rights and secrets, by %s', (clientPackage) => {
   const password = 'c4n4ry-p4ssw0rd';
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const urlOf = (of: RedisWorld, secret = password) => of.server.url.replace('//', `//app:${secret}@`);
   const allow = (of: RedisWorld, ...rights: string[]) =>
@@ -65,15 +58,10 @@ describe.each(['ioredis', 'redis'] as const)('rights and secrets, by %s', (clien
   const together = new SideBySide(8);
   for (const right of QUEUE_RIGHTS.split(' ').filter((each) => each.startsWith('+'))) {
     together.it(`and none of them is too many: ${right} is missed`, async () => {
-      const own = await RedisWorld.start();
-      try {
-        await allow(own, ...QUEUE_RIGHTS.split(' ').filter((other) => other !== right));
-        await toil(own).catch(() => undefined);
-        await eventually(async () => expect(await denied(own)).toContain(right.slice(1)));
-      } finally {
-        await own.endTest();
-        await own.stop();
-      }
+      await using own = await RedisWorld.start();
+      await allow(own, ...QUEUE_RIGHTS.split(' ').filter((other) => other !== right));
+      await toil(own).catch(() => undefined);
+      await eventually(async () => expect(await denied(own)).toContain(right.slice(1)));
     });
   }
   together.run();

@@ -1,9 +1,6 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
-import { RedisServer } from '../../servers/redis-server.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
-import { spawnChild } from '../../support/processes.js';
+import { atLeastMs, eventually, RedisServer, spawnChild } from '../../support/index.js';
 import type { RoundTripsApi } from './round-trips-child.js';
 
 /** Commands that take, release and keep locks. The scripts' own calls inside the server are not round trips. */

@@ -3,12 +3,8 @@ import { Redis as Redis5 } from 'ioredis-5';
 import { inspect } from 'node:util';
 import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import { redis, type RedisOptions } from 'nestjs-distributed-lock/redis';
-import { askRedis } from '../../servers/ask-redis.js';
-import { freePort } from '../../servers/free-port.js';
+import { askRedis, eventually, FaultProxy, freePort, timeLimitOf } from '../../support/index.js';
 import { RedisSentinels } from '../../servers/redis-sentinels.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
 
 const LONG = { ttlMs: 60_000, waitMs: 20_000 };
 

@@ -2,12 +2,8 @@ import { Redis } from 'ioredis';
 import { LockService, ReportedHealth } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { createSentinelSource } from '../../../lib/backends/redis/sentinel/sentinel-source.js';
-import { throughout } from '../../conformance/contract.js';
-import { askRedis } from '../../servers/ask-redis.js';
-import { RedisServer } from '../../servers/redis-server.js';
+import { askRedis, eventually, FaultProxy, RedisServer, throughout } from '../../support/index.js';
 import { RedisSentinels, Sentinel } from '../../servers/redis-sentinels.js';
-import { eventually } from '../../support/eventually.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
 
 describe.each(['ioredis', 'redis'] as const)('Sentinels that disagree about the master (%s)', (clientPackage) => {
   let set: RedisSentinels;

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { aborted } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { aborted, atLeastMs, eventually } from '../../support/index.js';
 import { contend, RedisWorld, win } from './redis-world.js';
-import { atLeastMs } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(600);
@@ -12,13 +10,7 @@ const reader = (): string => `${randomUUID()}~s`;
 const oneOf = (limit: number): string => `${randomUUID()}~1-${limit}`;
 
 describe('several who have a key of Redis', () => {
-  let world: RedisWorld;
-
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const holdersOf = (key: string): Promise<number> => world.operator.hlen(`lock:{${key}}:s`);
 

@@ -3,9 +3,7 @@ import { createConnection } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
-import { RedisServer } from '../../servers/redis-server.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, RedisServer, timeLimitOf } from '../../support/index.js';
 import { AT_ONCE_MS, RedisWorld, win } from './redis-world.js';
 
 /** However many others are silent, and whatever became of the subscription. */
@@ -14,12 +12,7 @@ const LATEST_MS = 5_000 + timeLimitOf(2_000);
 const PASSED_OVER_MS = 4_900;
 
 describe('waiters that are not told, redis, mode queue', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const patient = { waitMs: 60_000 };
 

@@ -6,13 +6,7 @@ const CALLERS = 300;
 const PROCESSES = 3;
 
 describe('single flight on Redis', () => {
-  let world: RedisWorld;
-
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const connect = (): { locks: LockService; cache: Redis } => ({
     locks: world.service(),

@@ -1,11 +1,8 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { wantedOf } from '../describe-backend.js';
-import { failureOf, throughout } from '../../conformance/contract.js';
-import { askRedis } from '../../servers/ask-redis.js';
+import { askRedis, eventually, failureOf, RedisServer, throughout } from '../../support/index.js';
 import { RedisSentinels } from '../../servers/redis-sentinels.js';
-import { RedisServer } from '../../servers/redis-server.js';
-import { eventually } from '../../support/eventually.js';
 import { FencedResource } from '../../support/fenced-resource.js';
 
 const LONG_TTL_MS = 60_000;

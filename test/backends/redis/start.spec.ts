@@ -2,25 +2,15 @@ import { tmpdir } from 'node:os';
 import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode, type RedisOptions } from 'nestjs-distributed-lock/redis';
-import { throughout } from '../../conformance/contract.js';
-import { freePort } from '../../servers/free-port.js';
-import { askRedis } from '../../servers/ask-redis.js';
+import { askRedis, eventually, freePort, RedisServer, throughout, timeLimitOf } from '../../support/index.js';
 import { ServerProcess } from '../../servers/server-process.js';
-import { RedisServer } from '../../servers/redis-server.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
 import { RedisWorld } from './redis-world.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
 
 describe('the start of a service on Redis', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const started = async (options: RedisOptions): Promise<LockService> => {
     const service = world.closing(new LockService(redis(options)));

@@ -2,11 +2,9 @@ import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
-import { UNRENEWED_TTL_MS } from '../../conformance/contract.js';
-import { askRedis } from '../../servers/ask-redis.js';
+import { askRedis, eventually, UNRENEWED_TTL_MS } from '../../support/index.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
 import { RedisSentinels } from '../../servers/redis-sentinels.js';
-import { eventually } from '../../support/eventually.js';
 import { giveClient } from '../../support/given-redis-client.js';
 import { percentiles } from '../../../bench/measures.js';
 import { RedisWorld } from './redis-world.js';
@@ -36,12 +34,7 @@ const ENDS = {
 const ENDS_WITH_QUEUE = ['DEL', 'evict'] as const;
 
 describe('a holder whose lease somebody else ends', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   describe.each(['queue', 'plain'] as const)('in mode %s', (mode) => {
     it.each(Object.keys(ENDS) as (keyof typeof ENDS)[])(

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import type { LockHandle, LockService } from 'nestjs-distributed-lock/core';
-import { UNRENEWED_TTL_MS } from '../../conformance/contract.js';
+import { aborted, UNRENEWED_TTL_MS } from '../../conformance/contract.js';
 
 /** Time after which the server tracks the key of a new lock. */
 export const TRACKED_MS = 60;
@@ -16,11 +16,7 @@ export async function untilToldOfDeletion(locks: LockService, operator: Redis): 
 
 /** Resolves to the time at which the holder is told that its lock is lost. */
 export function untilLost({ signal }: LockHandle): Promise<number> {
-  return new Promise((resolve) => {
-    const onAbort = (): void => resolve(performance.now());
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort);
-  });
+  return aborted(signal);
 }
 
 export function untilTracked(): Promise<void> {

@@ -1,12 +1,7 @@
 import { RedisWorld } from './redis-world.js';
 
 describe('a transfer on Redis', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   it('leaves no key without an end, whatever the TTLs', async () => {
     const locks = world.service();

@@ -4,20 +4,14 @@ import { redis } from 'nestjs-distributed-lock/redis';
 import { createGivenClientSource, createUrlSource } from '../../../lib/backends/redis/connection/client-sources.js';
 import type { ClientSource } from '../../../lib/backends/redis/connection/redis-client.js';
 import { RedisConnection } from '../../../lib/backends/redis/connection/redis-connection.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, timeLimitOf } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 
 /** Commands that may be under way on a connection. */
 const WINDOW = 500;
 
 describe('what waits here until it can be sent', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   const scriptsRun = async (): Promise<number> => {
     const stats = await world.server.commandStats();
@@ -133,12 +127,7 @@ describe('what waits here until it can be sent', () => {
 });
 
 describe('a connection', () => {
-  let world: RedisWorld;
-  beforeAll(async () => {
-    world = await RedisWorld.start();
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = RedisWorld.shared();
 
   it('that could not be opened is opened by the next question', async () => {
     const there = createUrlSource(world.server.url);

@@ -1,10 +1,7 @@
-import { randomUUID } from 'node:crypto';
-import { Deadline, type LockBackend } from 'nestjs-distributed-lock/core';
+import type { LockBackend } from 'nestjs-distributed-lock/core';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { JOIN } from '../../../lib/backends/redlock/redlock-scripts.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
-import type { FaultProxy } from '../../support/fault-proxy.js';
+import { atLeastMs, eventually, type FaultProxy, win } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { leaseKeyOf } from './harness.js';
 import { RedlockWorld } from './redlock-world.js';
@@ -19,12 +16,7 @@ const PATIENCE_MS = 10_000;
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`a lease of ${name} that not all nodes have`, () => {
-    let world: RedlockWorld;
-    beforeAll(async () => {
-      world = await RedlockWorld.start(3);
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = RedlockWorld.shared(3);
 
     const leasesOf = (key: string): Promise<(string | null)[]> =>
       Promise.all(world.operators.map((operator) => operator.get(leaseKeyOf(key))));
@@ -170,12 +162,8 @@ wantedOf(['redlock']).forEach((name) =>
   }),
 );
 
-async function acquire(backend: LockBackend, key: string): Promise<Lease> {
-  const metadata = { host: 'somewhere', pid: 1 };
-  const request = { owner: randomUUID(), ttlMs: LONG_TTL_MS, deadline: Deadline.after(10_000), metadata };
-  const lease = await backend.acquire(key, request);
-  if (!lease) throw new Error(`${key} should have been free`);
-  return lease;
+function acquire(backend: LockBackend, key: string): Promise<Lease> {
+  return win(backend, key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
 }
 
 /** The requests by which a node takes a lease later, by the name of their script or by its source. */

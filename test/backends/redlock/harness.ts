@@ -1,8 +1,5 @@
 import { Redis } from 'ioredis';
-import type { BackendHarness } from '../../conformance/backend-harness.js';
-import { scriptsRun } from '../../servers/ask-redis.js';
-import { RedisServer } from '../../servers/redis-server.js';
-import { connectBackend } from '../../support/harness-connection.js';
+import { type BackendHarness, connectBackend, RedisServer, scriptsRun } from '../../support/index.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 /** Time within which a release reaches a minority of the masters; the machine may be busy. */

@@ -1,23 +1,14 @@
 import { inspect } from 'node:util';
 import { type BackendHealth, LockService } from 'nestjs-distributed-lock/core';
 import { redlock } from 'nestjs-distributed-lock/redlock';
-import { failureOf } from '../../conformance/contract.js';
-import { freePort } from '../../servers/free-port.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
-import { Holder } from '../../support/harness-holder.js';
+import { eventually, failureOf, freePort, Holder, timeLimitOf } from '../../support/index.js';
 import { ownerName } from '../../support/owner-name.js';
 import { wantedOf } from '../describe-backend.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`the health of ${name}`, () => {
-    let world: RedlockWorld;
-    beforeAll(async () => {
-      world = await RedlockWorld.start();
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = RedlockWorld.shared();
 
     const nameOf = (node: number): string => `127.0.0.1:${world.servers[node]?.port}`;
     const observed = () => {

@@ -13,12 +13,7 @@ interface Latencies {
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`${name}, with a minority that fails`, () => {
-    let world: RedlockWorld;
-    beforeAll(async () => {
-      world = await RedlockWorld.start();
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = RedlockWorld.shared();
 
     it('R5: two of five killed: no acquisition fails', async () => {
       // Who waits for a node that is gone waits for so long.

@@ -12,11 +12,7 @@ const LANES = 4;
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`the order test of ${name}`, () => {
-    let world: RedlockWorld;
-    beforeAll(async () => {
-      world = await RedlockWorld.start();
-    });
-    afterAll(() => world.stop());
+    const world = RedlockWorld.shared();
 
     it.each([5, 3])(
       `a holder that is cut off from %d of five is told before the next one has the key, ${ROUNDS} of ${ROUNDS} times`,

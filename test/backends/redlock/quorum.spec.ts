@@ -1,7 +1,5 @@
 import { LockBackendError, LockTimeoutError } from 'nestjs-distributed-lock/core';
-import { failureOf, SLACK_MS } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, failureOf, SLACK_MS, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
 
@@ -13,12 +11,7 @@ const TIME_LIMIT_MS = timeLimitOf(300_000);
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`${name} and its quorum`, () => {
-    let world: RedlockWorld;
-    beforeAll(async () => {
-      world = await RedlockWorld.start(5, { persistent: true });
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = RedlockWorld.shared(5, { persistent: true });
 
     it.each(['killed', 'frozen'] as const)(
       'three of five %s: an error in time that names each of them',

@@ -2,9 +2,8 @@ import { Cluster, Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { redlock } from 'nestjs-distributed-lock/redlock';
-import { RedisServer } from '../../servers/redis-server.js';
+import { atLeastMs, RedisServer } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
-import { atLeastMs } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(600);

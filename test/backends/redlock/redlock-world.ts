@@ -1,10 +1,8 @@
 import { Redis } from 'ioredis';
 import { type LockBackend, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import { redlock, type RedlockOptions } from 'nestjs-distributed-lock/redlock';
-import { RedisServer, type RedisServerOptions } from '../../servers/redis-server.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
+import { atLeastMs, FaultProxy, RedisServer, type RedisServerOptions, World } from '../../support/index.js';
 import { leaseKeyOf } from './harness.js';
-import { atLeastMs } from '../../support/machine.js';
 
 export type WorldOptions = Omit<RedlockOptions, 'clients' | 'nodes' | 'urls'> & { readonly urls?: readonly string[] };
 
@@ -12,21 +10,22 @@ export type WorldOptions = Omit<RedlockOptions, 'clients' | 'nodes' | 'urls'> & 
 export const NODE_TIMEOUT_MS = atLeastMs(1_000);
 
 /** Several masters, an operator who looks at each of them from outside, and what a test opened. */
-export class RedlockWorld implements AsyncDisposable {
-  readonly #opened: (() => Promise<unknown> | void)[] = [];
+export class RedlockWorld extends World {
+  servers: readonly RedisServer[] = [];
+  operators: readonly Redis[] = [];
 
-  private constructor(
-    readonly servers: readonly RedisServer[],
-    readonly operators: readonly Redis[],
-  ) {}
+  constructor(
+    private readonly masters = 5,
+    private readonly options?: RedisServerOptions,
+  ) {
+    super();
+  }
 
-  static async start(masters = 5, options?: RedisServerOptions): Promise<RedlockWorld> {
-    const servers = await Promise.all(Array.from({ length: masters }, () => RedisServer.start(options)));
-    const operators = servers.map(({ url }) => new Redis(url, { retryStrategy: () => 20 }));
-    for (const operator of operators) operator.on('error', () => undefined);
-    const world = new RedlockWorld(servers, operators);
-    await world.#settle();
-    return world;
+  async start(): Promise<void> {
+    this.servers = await Promise.all(Array.from({ length: this.masters }, () => RedisServer.start(this.options)));
+    this.operators = this.servers.map(({ url }) => new Redis(url, { retryStrategy: () => 20 }));
+    for (const operator of this.operators) operator.on('error', () => undefined);
+    await this.#settle();
   }
 
   get urls(): string[] {
@@ -47,11 +46,6 @@ export class RedlockWorld implements AsyncDisposable {
     const all = await Promise.all(this.servers.map((server) => FaultProxy.start(server)));
     for (const proxy of all) this.closing(proxy);
     return { all, urls: all.map(({ port }) => `redis://127.0.0.1:${port}`) };
-  }
-
-  closing<T extends { close(): Promise<unknown> }>(opened: T): T {
-    this.#opened.push(() => opened.close());
-    return opened;
   }
 
   /** Whom each master has as the owner of the key; `null` where it is free. */
@@ -76,14 +70,9 @@ export class RedlockWorld implements AsyncDisposable {
     for (const master of masters) await this.operators[master]?.del(leaseKeyOf(key));
   }
 
-  async endTest(): Promise<void> {
-    for (const close of this.#opened.splice(0).toReversed()) await close();
+  override async endTest(): Promise<void> {
+    await super.endTest();
     await this.#settle();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.endTest();
-    await this.stop();
   }
 
   async stop(): Promise<void> {

@@ -2,8 +2,7 @@ import { randomInt } from 'node:crypto';
 import { createConnection } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { LockHandle, LockService } from 'nestjs-distributed-lock/core';
-import { throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, throughout } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld } from './redlock-world.js';
 import { Regions } from './regions.js';
@@ -22,12 +21,7 @@ const [NEAR, OTHER, FAR] = [0, 1, 2] as const;
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`${name}, with nodes that are not equally far from all`, () => {
-    let world: RedlockWorld;
-    beforeAll(async () => {
-      world = await RedlockWorld.start(3);
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = RedlockWorld.shared(3);
 
     it.each([
       { ways: 'both ways', up: FAR_MS, down: FAR_MS },

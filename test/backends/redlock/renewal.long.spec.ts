@@ -1,7 +1,5 @@
 import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
-import { aborted, SLACK_MS, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { aborted, atLeastMs, eventually, SLACK_MS, throughout, timeLimitOf } from '../../support/index.js';
 import { leaseKeyOf } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
@@ -15,13 +13,8 @@ const TIME_LIMIT_MS = timeLimitOf(300_000);
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`the renewals of ${name}`, () => {
-    let world: RedlockWorld;
+    const world = RedlockWorld.shared();
     let events: string[];
-    beforeAll(async () => {
-      world = await RedlockWorld.start();
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
 
     /** With votes of all five. */
     const hold = async (ttlMs = TTL_MS, requestTimeoutMs = REQUEST_TIMEOUT_MS): Promise<LockHandle> => {

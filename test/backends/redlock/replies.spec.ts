@@ -1,7 +1,5 @@
 import { LockBackendError, type LockService } from 'nestjs-distributed-lock/core';
-import { failureOf, handled } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import type { FaultProxy } from '../../support/fault-proxy.js';
+import { eventually, failureOf, type FaultProxy, handled } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
 
@@ -13,14 +11,10 @@ const REQUEST = 'EVALSHA';
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`${name} and replies that are lost or late`, () => {
-    let world: RedlockWorld;
+    const world = RedlockWorld.shared();
     let service: LockService;
     let proxies: readonly FaultProxy[];
     let failures: string[];
-    beforeAll(async () => {
-      world = await RedlockWorld.start();
-    });
-    afterAll(() => world.stop());
     afterEach(() => world.endTest());
 
     /** Behind proxies, with all its connections and scripts. */

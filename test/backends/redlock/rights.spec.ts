@@ -1,7 +1,6 @@
-import { eventually } from '../../support/eventually.js';
+import { atLeastMs, eventually, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld, type WorldOptions } from './redlock-world.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(600);
@@ -11,17 +10,14 @@ const PASSWORD = 'secret';
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`the rights that ${name} needs`, () => {
-    let world: RedlockWorld;
+    const world = RedlockWorld.shared(3);
     beforeAll(async () => {
-      world = await RedlockWorld.start(3);
       // A node that is younger than the quarantine does not vote.
       await eventually(async () => {
         for (const operator of world.operators)
           expect(await operator.info('server')).not.toContain('uptime_in_seconds:0');
       });
     });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
 
     const allow = async (rights: readonly string[]): Promise<WorldOptions> => {
       for (const operator of world.operators) {

@@ -1,7 +1,5 @@
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
-import { failureOf } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { atLeastMs, eventually, failureOf, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld } from './redlock-world.js';
 
@@ -11,16 +9,9 @@ const REQUEST_TIMEOUT_MS = timeLimitOf(500);
 /** One server under two names: https://github.com/redisson/redisson/issues/956 */
 wantedOf(['redlock']).forEach((name) =>
   describe(`${name}: a server that has two names`, () => {
-    let world: RedlockWorld;
-    beforeAll(async () => {
-      world = await RedlockWorld.start(2);
-    });
-    afterEach(async () => {
-      for (const server of world.servers) server.thaw();
-      await world.endTest();
-      await Promise.all(world.operators.map((operator) => operator.acl('SETUSER', 'default', '+info')));
-    });
-    afterAll(() => world.stop());
+    afterEach(() => world.servers.forEach((server) => server.thaw()));
+    const world = RedlockWorld.shared(2);
+    afterEach(() => Promise.all(world.operators.map((operator) => operator.acl('SETUSER', 'default', '+info'))));
 
     const namesOfFirst = (): [string, string] => {
       const [first] = world.servers;

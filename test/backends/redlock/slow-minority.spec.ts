@@ -1,7 +1,5 @@
 import type { LockService } from 'nestjs-distributed-lock/core';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
-import type { FaultProxy } from '../../support/fault-proxy.js';
+import { eventually, type FaultProxy, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld, type WorldOptions } from './redlock-world.js';
 

@@ -1,8 +1,5 @@
-import { randomUUID } from 'node:crypto';
-import { Deadline, type LockBackend } from 'nestjs-distributed-lock/core';
-import { SLACK_MS } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
+import type { LockBackend } from 'nestjs-distributed-lock/core';
+import { atLeastMs, contend as contendOn, eventually, SLACK_MS } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld } from './redlock-world.js';
 
@@ -97,13 +94,7 @@ wantedOf(['redlock']).forEach((name) =>
 type BlockedBy = NonNullable<Parameters<LockBackend['acquire']>[1]['onBlocked']>;
 
 function attempt(backend: LockBackend, key: string, waitMs = 0, onBlocked: BlockedBy = () => undefined) {
-  return backend.acquire(key, {
-    owner: randomUUID(),
-    ttlMs: LONG_TTL_MS,
-    deadline: Deadline.after(waitMs),
-    metadata: { host: 'somewhere', pid: 1 },
-    onBlocked,
-  });
+  return contendOn(backend, key, { ttlMs: LONG_TTL_MS, waitMs, onBlocked });
 }
 
 /** Takes the key and gives it back; resolves to when it had it. */

@@ -1,11 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { Deadline, type LockBackend } from 'nestjs-distributed-lock/core';
+import type { LockBackend } from 'nestjs-distributed-lock/core';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { FakeWallClock } from '../../faults/fake-wall-clock.js';
-import { failureOf } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { serverToken } from '../../support/fencing-token.js';
-import { Holder } from '../../support/harness-holder.js';
+import { eventually, failureOf, Holder, serverToken, win as winOn } from '../../support/index.js';
 import { leaseKeyOf } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld } from './redlock-world.js';
@@ -15,12 +12,7 @@ const SECOND_US = 1_000_000;
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`the tokens of ${name}`, () => {
-    let world: RedlockWorld;
-    beforeAll(async () => {
-      world = await RedlockWorld.start();
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = RedlockWorld.shared();
 
     const fences = async (key: string): Promise<(number | null)[]> => {
       const found = await Promise.all(world.operators.map((operator) => operator.get(`${leaseKeyOf(key)}:f`)));
@@ -140,9 +132,6 @@ wantedOf(['redlock']).forEach((name) =>
   }),
 );
 
-async function win(backend: LockBackend, key: string, owner: string = randomUUID()): Promise<Lease> {
-  const metadata = { host: 'somewhere', pid: 1 };
-  const lease = await backend.acquire(key, { owner, ttlMs: TTL_MS, deadline: Deadline.after(10_000), metadata });
-  if (!lease) throw new Error(`${key} should have been free`);
-  return lease;
+function win(backend: LockBackend, key: string, owner: string = randomUUID()): Promise<Lease> {
+  return winOn(backend, key, { owner, ttlMs: TTL_MS, waitMs: 10_000 });
 }

@@ -8,8 +8,7 @@ import { mysql, type MysqlOptions, rowClient as mysqlRowClient } from 'nestjs-di
 import { postgres, type PostgresOptions, rowClient } from 'nestjs-distributed-lock/postgres';
 import { sqlite } from 'nestjs-distributed-lock/sqlite';
 import { postgres as recipe } from '../../../servers/postgres.js';
-import { failureOf } from '../../conformance/contract.js';
-import { freePort } from '../../servers/free-port.js';
+import { failureOf, freePort } from '../../support/index.js';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
 import { wantedOf } from '../describe-backend.js';

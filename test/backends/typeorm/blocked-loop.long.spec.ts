@@ -1,11 +1,9 @@
 import { setImmediate as checkPhase } from 'node:timers/promises';
 import { LockService } from 'nestjs-distributed-lock/core';
-import { blockEventLoop, type Contract } from '../../conformance/contract.js';
+import { blockEventLoop, connectBackend, type Contract, timeLimitOf } from '../../support/index.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
-import { connectBackend } from '../../support/harness-connection.js';
 import { type SqlHarness, sqlHarness } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
-import { timeLimitOf } from '../../support/machine.js';
 
 /** Within twice that, for which the loop is blocked, the server of a busy machine has to answer. */
 const STATEMENT_TIMEOUT_MS = Math.min(timeLimitOf(500), 2_000);

@@ -3,8 +3,7 @@ import { DistributedLockModule, Locked, LockConfigurationError, LockService } fr
 import { CreateDistributedLock1760000000000, Fenced, typeorm } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
 import { context } from '../../nest/apps.js';
-import { failureOf } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, failureOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { ExistingTableWorld } from './existing-table-world.js';
 
@@ -16,12 +15,9 @@ const STRATEGIES = {
 
 wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
   describe(`the start of an application, ${type}`, () => {
-    const world = new ExistingTableWorld(type);
     const opened: DataSource[] = [];
-    beforeAll(() => world.start());
     afterEach(() => Promise.all(opened.splice(0).map((dataSource) => dataSource.destroy())));
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = ExistingTableWorld.shared(type);
 
     const start = (options: object, ...providers: Parameters<typeof context>[0]['providers'] & object) => {
       const backend = typeorm(Object.assign({ dataSource: { options: world.options } }, options))();

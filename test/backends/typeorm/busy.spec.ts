@@ -1,9 +1,8 @@
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { DataSource } from 'typeorm';
-import { type Contract, failureOf } from '../../conformance/contract.js';
+import { atLeastMs, type Contract, failureOf, timeLimitOf } from '../../support/index.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
 import { SQL_SERVERS } from '../registry.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { type SqlHarness, sqlHarness } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
 

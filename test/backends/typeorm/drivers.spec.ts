@@ -3,8 +3,7 @@ import { connect } from 'node:net';
 import { Duplex } from 'node:stream';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import pg from 'pg';
-import { aborted, failureOf } from '../../conformance/contract.js';
-import { atLeastMs } from '../../support/machine.js';
+import { aborted, atLeastMs, failureOf } from '../../support/index.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 /** Servers count whole seconds. */
@@ -84,10 +83,7 @@ const KILL = {
 };
 
 describeServers('a driver that', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = SqlWorld.shared(type);
 
   const dataSource = (more: object) => ({ options: Object.assign({ type, url: world.url }, more) });
 

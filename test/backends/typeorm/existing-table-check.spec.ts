@@ -1,10 +1,9 @@
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { addLockColumns, type ExistingTableColumns } from 'nestjs-distributed-lock/typeorm';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
-import { failureOf } from '../../conformance/contract.js';
+import { atLeastMs, failureOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { type DatabaseType, ExistingTableWorld } from './existing-table-world.js';
-import { atLeastMs } from '../../support/machine.js';
 
 const COLUMNS: ExistingTableColumns = { key: 'methodName', owner: 'desc', updatedAt: 'order', expiresAt: 'until' };
 
@@ -56,10 +55,7 @@ const HOPELESS: [string, string, (type: DatabaseType) => string | null][] = [
 
 wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
   describe(`the shape of a table of an older program, ${type}`, () => {
-    const world = new ExistingTableWorld(type);
-    beforeAll(() => world.start());
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = ExistingTableWorld.shared(type);
     const mark = type === 'mariadb' ? '`' : '"';
     const quoted = (sql: string): string => sql.replaceAll('"', mark);
 

@@ -2,9 +2,7 @@ import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { ExistingTableWorld } from './existing-table-world.js';
 
 describe('columns of a table of an older program', () => {
-  const world = new ExistingTableWorld('sqlite');
-  beforeAll(() => world.start());
-  afterAll(() => world.stop());
+  const world = ExistingTableWorld.shared('sqlite');
   const columns = { key: 'method_name', owner: 'client_id' };
 
   it.each([

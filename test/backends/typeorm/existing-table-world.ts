@@ -2,8 +2,7 @@ import { createRequire } from 'node:module';
 import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 import { DataSource, type DataSourceOptions, type QueryRunner } from 'typeorm';
-import type { BackendHarness } from '../../conformance/backend-harness.js';
-import { eventually } from '../../support/eventually.js';
+import { type BackendHarness, eventually, World } from '../../support/index.js';
 import { sqlHarness, type SqlHarness, type SqlServer } from './harness.js';
 import { sqliteHarness } from './sqlite-harness.js';
 
@@ -34,13 +33,13 @@ const NOW = {
 type Options = Partial<TypeOrmOptions> & { readonly locks?: LockServiceOptions };
 
 /** A database with a table of locks of an older program, that program, and services on the same table. */
-export class ExistingTableWorld {
+export class ExistingTableWorld extends World {
   readonly #base: BackendHarness;
   readonly #sql: SqlHarness | undefined;
-  readonly #services: LockService[] = [];
   #program: DataSource | undefined;
 
   constructor(readonly type: DatabaseType) {
+    super();
     this.#sql = type === 'sqlite' ? undefined : sqlHarness(type);
     this.#base = this.#sql ?? sqliteHarness();
   }
@@ -56,9 +55,8 @@ export class ExistingTableWorld {
     await this.#base.stop();
   }
 
-  /** After each test. */
-  async endTest(): Promise<void> {
-    await Promise.all(this.#services.splice(0).map((service) => service.close(1_000)));
+  override async endTest(): Promise<void> {
+    await Promise.all(this.opened.splice(0).map((service) => service.close(1_000)));
     await this.ask('delete from method_lock');
   }
 
@@ -120,9 +118,7 @@ export class ExistingTableWorld {
   }
 
   service({ locks, ...options }: Options = {}): LockService {
-    const service = new LockService(this.backend(options), locks);
-    this.#services.push(service);
-    return service;
+    return this.closing(new LockService(this.backend(options), locks));
   }
 
   backend(options: Partial<TypeOrmOptions> = {}) {

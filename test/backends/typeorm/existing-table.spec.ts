@@ -1,9 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Deadline, LockBackendError, LockTimeoutError } from 'nestjs-distributed-lock/core';
-import { aborted, failureOf, handled, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
-import { serverToken } from '../../support/fencing-token.js';
+import { aborted, atLeastMs, eventually, failureOf, handled, serverToken, throughout } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { BLOCKED_SESSIONS_SQL } from '../sql/blocked-sessions.js';
 import { ExistingTableWorld } from './existing-table-world.js';
@@ -13,10 +10,7 @@ const TTL_MS = 20_000;
 
 wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
   describe(`a table of an older program, ${type}`, () => {
-    const world = new ExistingTableWorld(type);
-    beforeAll(() => world.start());
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = ExistingTableWorld.shared(type);
 
     /** How an older row gets its age. */
     const age = async (method: string, ms: number): Promise<void> => {

@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DistributedLockModule, Locked, StaleFenceError } from 'nestjs-distributed-lock';
 import { CreateDistributedLock1760000000000, Fenced, fencedManager, typeorm } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, eventually } from '../../support/index.js';
 import { context } from '../../nest/apps.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 

@@ -1,8 +1,5 @@
 import type { LockService } from 'nestjs-distributed-lock/core';
-import { SLACK_MS, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
-import { Holder } from '../../support/harness-holder.js';
+import { atLeastMs, eventually, Holder, SLACK_MS, throughout, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { describeServers, LISTENERS, SqlWorld } from './sql-world.js';
 
@@ -17,10 +14,7 @@ const STATEMENT_MS = atLeastMs(2_000);
 
 /** Firewalls, load balancers and the like forget connections without telling anybody; new ones work. */
 describeServers('connections that the network has forgotten', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = SqlWorld.shared(type);
 
   it.each(['lease', 'row', 'session'] as const)(
     'do not keep whoever does not wait from a free key, however many there are: %s',
@@ -71,12 +65,9 @@ describeServers('connections that the network has forgotten', (type) => {
 
 for (const type of wantedOf(['postgres'])) {
   describe(`those who wait for a message, ${type}`, () => {
-    const world = new SqlWorld(type);
-    beforeAll(() => world.start());
     const started: Holder[] = [];
     afterEach(() => Promise.all(started.splice(0).map((waiter) => waiter.kill())));
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = SqlWorld.shared(type);
 
     const inLine = async (key: string, waiters: number): Promise<void> => {
       const line = 'select cardinality(waiting) as waiters from distributed_lock where lock_key = $1';

@@ -1,11 +1,10 @@
 import type { LockBackend } from 'nestjs-distributed-lock/core';
 import { DataSource } from 'typeorm';
-import type { BackendHarness, Listener } from '../../conformance/backend-harness.js';
+import { atLeastMs, type BackendHarness, type Listener, timeLimitOf } from '../../support/index.js';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
 import { connectBackend, type Door, type SqlConnection, type SqlOptions } from '../../support/harness-connection.js';
 import { type Ask, OPERATORS } from './operators.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 export type SqlServer = PostgresServer | MysqlServer;
 

@@ -1,13 +1,9 @@
 import { LockBackendError } from 'nestjs-distributed-lock/core';
-import { failureOf } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, failureOf } from '../../support/index.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 describeServers('health', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = SqlWorld.shared(type);
 
   it('of sessions stays down while nobody can connect, whatever is released that was never granted', async () => {
     const service = world.service({ strategy: 'session', url: world.urlOf({ port: 1 }), patienceMs: 50 });

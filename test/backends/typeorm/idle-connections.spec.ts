@@ -11,11 +11,8 @@ const TTL_MS = 200_000;
 
 /** A serverless database sleeps only when nobody has a connection open. */
 describeServers('idle connections', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
+  const world = SqlWorld.shared(type);
   afterEach(() => void jest.restoreAllMocks());
-  afterAll(() => world.stop());
 
   /** Makes timers for idle connections short. Returns the function that makes these connections old. */
   const shortenIdleTime = (): (() => void) => {

@@ -18,9 +18,7 @@ const namesOf = async (backend: LockBackend, prefix: string): Promise<string[]> 
 };
 
 describeServers('the keys that begin with a key', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterAll(() => world.stop());
+  const world = SqlWorld.shared(type);
 
   it('have that key itself among them', async () => {
     const backend = openBackend(typeorm({ dataSource: { options: { type, url: world.url } } }));

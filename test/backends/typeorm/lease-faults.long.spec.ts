@@ -1,10 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { LockBackendError, type LockService } from 'nestjs-distributed-lock/core';
-import { failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, failureOf, handled, Holder, serverToken, SLACK_MS, throughout } from '../../support/index.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';
-import { Holder } from '../../support/harness-holder.js';
-import { serverToken } from '../../support/fencing-token.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 const LONG_TTL_MS = 20_000;
@@ -34,11 +31,8 @@ const SQL = {
 } as const;
 
 describeServers('lease faults', (type) => {
-  const world = new SqlWorld(type);
+  const world = SqlWorld.shared(type);
   const sql = SQL[type];
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
 
   const killConnections = async (): Promise<void> => {
     const rows = await world.ask(sql.kill);

@@ -1,18 +1,13 @@
 import { jest } from '@jest/globals';
 import { Deadline, LockConfigurationError } from 'nestjs-distributed-lock/core';
-import { failureOf, handled, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { atLeastMs, eventually, failureOf, handled, throughout, timeLimitOf } from '../../support/index.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 const LONG_TTL_MS = 20_000;
 
 describeServers('lease rows', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
+  const world = SqlWorld.shared(type);
   afterEach(() => void jest.restoreAllMocks());
-  afterAll(() => world.stop());
 
   const millisLeft =
     type === 'postgres'

@@ -1,8 +1,7 @@
 import { Deadline, type LockBackend } from 'nestjs-distributed-lock/core';
 import { inspect } from 'node:util';
-import { failureOf } from '../../conformance/contract.js';
+import { failureOf, timeLimitOf } from '../../support/index.js';
 import { describeServers, SqlWorld } from './sql-world.js';
-import { timeLimitOf } from '../../support/machine.js';
 
 const OWNER = 'canary-owner-0123456789';
 const PASSWORD = 'canary-password';
@@ -32,13 +31,10 @@ const SETUP = {
 };
 
 describeServers('secrets', (type) => {
-  const world = new SqlWorld(type);
+  const world = SqlWorld.shared(type);
   beforeAll(async () => {
-    await world.start();
     for (const statement of SETUP[type]) await world.ask(statement);
   });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
 
   const asSpy = (password = PASSWORD) => world.urlOf({ username: 'spy', password, port: world.proxy.port });
   const ask = (backend: LockBackend) =>

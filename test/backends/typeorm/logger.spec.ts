@@ -4,10 +4,7 @@ import { eventually } from '../../support/eventually.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 describeServers('the logger of the application', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = SqlWorld.shared(type);
 
   const seen: string[] = [];
   const note = (...[text]: readonly unknown[]): unknown => seen.push(String(text));

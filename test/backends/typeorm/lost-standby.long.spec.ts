@@ -1,9 +1,7 @@
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { Client } from 'pg';
-import { failureOf } from '../../conformance/contract.js';
+import { atLeastMs, eventually, failureOf } from '../../support/index.js';
 import { PgBouncer } from '../../servers/pg-bouncer.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { SqlWorld } from './sql-world.js';
 
@@ -11,13 +9,8 @@ const STRATEGIES = ['session', 'row'] as const;
 
 /** Without its synchronous standby, PostgreSQL confirms no commit, and keeps what the commit has locked. */
 describe.each(wantedOf(['postgres']))('S15: a server whose commits wait for a lost standby, %s', () => {
-  const world = new SqlWorld('postgres');
-  beforeAll(() => world.start());
-  afterEach(async () => {
-    await setStandby('');
-    await world.endTest();
-  });
-  afterAll(() => world.stop());
+  afterEach(() => setStandby(''));
+  const world = SqlWorld.shared('postgres');
 
   /** Until the first commit waits, or none does any more: the server learns of the change in its own time. */
   const setStandby = async (name: string): Promise<void> => {

@@ -1,8 +1,7 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { CreateDistributedLock1760000000000, fenced, typeorm } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
-import { failureOf, SLACK_MS } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, failureOf, SLACK_MS } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { ExistingTableWorld } from './existing-table-world.js';
 import { describeServers, SqlWorld } from './sql-world.js';
@@ -13,11 +12,8 @@ const STRATEGIES = ['lease', 'row', 'session'] as const;
 const SCHEMA = `tenant-1's`;
 
 describeServers('names of tables', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
+  const world = SqlWorld.shared(type);
   beforeAll(() => world.ask(type === 'postgres' ? 'create schema app' : 'create database app'));
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
 
   it.each(STRATEGIES)('may be words of the language: %s', async (strategy) => {
     for (const tableName of ['user', 'order']) {
@@ -44,13 +40,10 @@ describeServers('names of tables', (type) => {
 
 for (const type of wantedOf(['postgres'])) {
   describe(`the schema of a data source, ${type}`, () => {
-    const world = new SqlWorld(type);
+    const world = SqlWorld.shared(type);
     const schema = SCHEMA;
     const quoted = `"${schema}"`;
-    beforeAll(() => world.start());
     beforeAll(() => world.ask(`create schema ${quoted}`));
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
 
     const options = () => ({ type, url: world.url, schema });
     const inSchema = (strategy: (typeof STRATEGIES)[number]) =>
@@ -102,10 +95,7 @@ for (const type of wantedOf(['postgres'])) {
 
 for (const type of wantedOf(['postgres', 'mariadb', 'sqlite']))
   describe(`the table of an older program, ${type}`, () => {
-    const world = new ExistingTableWorld(type);
-    beforeAll(() => world.start());
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = ExistingTableWorld.shared(type);
 
     it('may have a word of the language for a name', async () => {
       const quote = type === 'mariadb' ? '`' : '"';

@@ -1,8 +1,7 @@
 import { mysqlKeyRow } from '../../../lib/backends/sql/mysql/key-row.js';
 import { postgresKeyRow } from '../../../lib/backends/sql/postgres/key-row.js';
 import { getAdvisoryLockId, getUserLockName } from '../../../lib/backends/sql/tables/session-lock-name.js';
-import type { SqlConnection } from '../../support/harness-connection.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, type SqlConnection } from '../../support/index.js';
 
 export type Ask = (sql: string, parameters?: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>;
 

@@ -5,8 +5,7 @@ import { isConflict } from '../../../lib/backends/typeorm/optimistic/conflict.js
 import { Optimistic } from '../../../lib/backends/typeorm/optimistic/optimistic-method.js';
 import { updateVersioned } from '../../../lib/backends/typeorm/optimistic/optimistic-update.js';
 import { optimistic } from '../../../lib/backends/typeorm/optimistic/optimistic.js';
-import { Gate } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, Gate } from '../../support/index.js';
 import { databases, type TestDatabase } from './optimistic-databases.js';
 import { Stock, Unversioned } from './optimistic-entities.js';
 

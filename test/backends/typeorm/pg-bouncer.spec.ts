@@ -1,11 +1,8 @@
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { rowManager } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
-import { SLACK_MS } from '../../conformance/contract.js';
+import { connectBackend, eventually, SLACK_MS, type SqlOptions, timeLimitOf } from '../../support/index.js';
 import { PgBouncer } from '../../servers/pg-bouncer.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
-import { connectBackend, type SqlOptions } from '../../support/harness-connection.js';
 import { sqlHarness } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
 

@@ -10,10 +10,7 @@ const LIMITS = {
 };
 
 describeServers('a pool of the application that', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = SqlWorld.shared(type);
 
   const cases = LIMITS[type].flatMap((extra) => STRATEGIES.map((strategy) => ({ extra, strategy })));
 

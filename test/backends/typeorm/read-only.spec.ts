@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { geteuid, seteuid } from 'node:process';
 import { LockBackendError, LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
-import { failureOf, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, failureOf, throughout } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
@@ -14,10 +13,7 @@ const ADVICE = /locks need a database that takes writes, and not a replica or on
 const STRATEGIES = ['lease', 'row', 'session'] as const;
 
 describeServers('S14: a server that takes no writes', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = SqlWorld.shared(type);
 
   const [on, off] =
     type === 'postgres'
@@ -46,10 +42,7 @@ describeServers('S14: a server that takes no writes', (type) => {
 /** A hot standby, which has all the data and all the rights. */
 for (const type of wantedOf(['postgres'])) {
   describe('S14: a replica of PostgreSQL', () => {
-    const world = new SqlWorld(type);
-    beforeAll(() => world.start());
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = SqlWorld.shared(type);
 
     it('has no locks to give, and has them when it is promoted', async () => {
       const server = world.harness.server();

@@ -1,8 +1,7 @@
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
-import { failureOf } from '../../conformance/contract.js';
+import { failureOf, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { describeServers, SqlWorld } from './sql-world.js';
-import { timeLimitOf } from '../../support/machine.js';
 
 const STRATEGIES = ['lease', 'row', 'session'] as const;
 
@@ -24,13 +23,10 @@ const SESSIONS = {
 };
 
 describeServers('a key that the database refuses', (type) => {
-  const world = new SqlWorld(type);
+  const world = SqlWorld.shared(type);
   beforeAll(async () => {
-    await world.start();
     for (const statement of TRIGGERS[type]) await world.ask(statement);
   });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
 
   it.each(STRATEGIES)('is told to its caller at once, and costs nobody else anything: %s', async (strategy) => {
     const service = world.service({ strategy, synchronize: false });
@@ -61,13 +57,8 @@ describeServers('a key that the database refuses', (type) => {
 
 for (const type of wantedOf(['postgres'])) {
   describe('a key that a database in LATIN1 cannot write', () => {
-    const world = new SqlWorld(type);
-    beforeAll(async () => {
-      await world.start();
-      await world.ask(`create database latin1 encoding 'LATIN1' locale 'C' template template0`);
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = SqlWorld.shared(type);
+    beforeAll(() => world.ask(`create database latin1 encoding 'LATIN1' locale 'C' template template0`));
 
     it.each(STRATEGIES)('is told to its caller at once, and leaves the others their health: %s', async (strategy) => {
       const url = Object.assign(new URL(world.url), { pathname: 'latin1' }).href;

@@ -2,10 +2,7 @@ import { LockBackendError, LockConfigurationError, LockLostError } from 'nestjs-
 import { rowManager, typeorm } from 'nestjs-distributed-lock/typeorm';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
 import type { RowBackendOptions } from '../../../lib/backends/sql/row/row-backend.js';
-import type { Listener } from '../../conformance/backend-harness.js';
-import { aborted, Contract, failureOf, Gate } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { aborted, Contract, eventually, failureOf, Gate, type Listener, timeLimitOf } from '../../support/index.js';
 import { sqlHarness } from './harness.js';
 import { LIST_MS } from './operators.js';
 import { wantedOf } from '../describe-backend.js';

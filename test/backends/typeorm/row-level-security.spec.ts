@@ -1,25 +1,19 @@
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
-import { failureOf } from '../../conformance/contract.js';
+import { failureOf, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { SqlWorld } from './sql-world.js';
-import { timeLimitOf } from '../../support/machine.js';
 
 const STRATEGIES = ['lease', 'row', 'session'] as const;
 
 for (const type of wantedOf(['postgres'])) {
   describe('a lock table with row-level security', () => {
-    const world = new SqlWorld(type);
+    const world = SqlWorld.shared(type);
     beforeAll(async () => {
-      await world.start();
       await world.ask(`create role clerk login`);
       await world.ask('grant select, insert, update on distributed_lock to clerk');
       await world.ask('alter table distributed_lock enable row level security');
     });
-    afterEach(async () => {
-      await world.endTest();
-      await world.ask('drop policy if exists rule on distributed_lock');
-    });
-    afterAll(() => world.stop());
+    afterEach(() => world.ask('drop policy if exists rule on distributed_lock'));
 
     const service = (strategy: (typeof STRATEGIES)[number]) =>
       world.service({ strategy, synchronize: false, url: world.urlOf({ username: 'clerk' }) });

@@ -8,17 +8,10 @@ const Sale = new EntitySchema<{ id: number }>({
 });
 
 describeServers("subscribers of the application's data source", (type) => {
-  const world = new SqlWorld(type);
+  const world = SqlWorld.shared(type);
   let dataSource: DataSource;
-  beforeAll(async () => {
-    await world.start();
-    await world.ask('create table subscribed_sale (id integer primary key)');
-  });
-  afterEach(async () => {
-    await world.endTest();
-    await dataSource.destroy();
-  });
-  afterAll(() => world.stop());
+  beforeAll(() => world.ask('create table subscribed_sale (id integer primary key)'));
+  afterEach(() => dataSource.destroy());
 
   it.each(['before', 'after'] as const)(
     'hear of writes through a row lock when added %s the first lock',

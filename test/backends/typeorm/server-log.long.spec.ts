@@ -7,10 +7,7 @@ const STRATEGIES = ['lease', 'row', 'session'] as const;
 const WAIT_MS = 2_500;
 
 describeServers('the log of a server', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = SqlWorld.shared(type);
 
   it.each(STRATEGIES)('has no error for a lock that is refused or waited for in vain: %s', async (strategy) => {
     const services = Array.from({ length: 4 }, () => world.service({ strategy, synchronize: false }));

@@ -1,10 +1,7 @@
 import { LockBackendError, LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
-import { aborted, failureOf, SLACK_MS } from '../../conformance/contract.js';
-import type { Listener } from '../../conformance/backend-harness.js';
-import { eventually } from '../../support/eventually.js';
+import { aborted, eventually, failureOf, FaultProxy, type Listener, SLACK_MS } from '../../support/index.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
 import { DatabaseError } from '../../../lib/backends/sql/connections/database-error.js';
 import { OwnConnection } from '../../../lib/backends/sql/connections/own-connection.js';
 import { createDataSourceDatabase } from '../../../lib/backends/typeorm/data-source-database.js';

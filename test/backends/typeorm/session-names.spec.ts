@@ -3,10 +3,7 @@ import { describeServers, SqlWorld } from './sql-world.js';
 const TTL_MS = 20_000;
 
 describeServers('S8: names of session locks', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = SqlWorld.shared(type);
 
   it('differ where the server’s own would not: by case, by blanks at the end, after 64 characters', async () => {
     const [ours, theirs] = [world.service({ strategy: 'session' }), world.service({ strategy: 'session' })];

@@ -8,10 +8,7 @@ const CONNECT_MS = 2_500;
 
 /** As a serverless database takes it that is started by its first connection. */
 describeServers('a database that takes longer than two seconds to connect', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = SqlWorld.shared(type);
 
   const name = type === 'postgres' ? 'connectTimeoutMS' : 'connectTimeout';
 

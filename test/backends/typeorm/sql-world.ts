@@ -1,7 +1,7 @@
 import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 import { Client } from 'pg';
-import { FaultProxy } from '../../support/fault-proxy.js';
+import { FaultProxy, World } from '../../support/index.js';
 import { type SqlHarness, sqlHarness } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
 
@@ -10,12 +10,12 @@ export type SqlType = 'postgres' | 'mariadb';
 type Options = Partial<TypeOrmOptions> & { readonly url?: string; readonly locks?: LockServiceOptions };
 
 /** A database server with a proxy in front of it, and services on both sides. */
-export class SqlWorld {
+export class SqlWorld extends World {
   readonly harness: SqlHarness;
   #proxy: FaultProxy | undefined;
-  readonly #opened: LockService[] = [];
 
   constructor(readonly type: SqlType) {
+    super();
     this.harness = sqlHarness(type);
   }
 
@@ -73,9 +73,7 @@ export class SqlWorld {
   /** Ends with the test. */
   service({ url = this.url, locks, ...options }: Options = {}): LockService {
     const backend = typeorm({ dataSource: { options: { type: this.type, url } }, synchronize: true, ...options })();
-    const service = new LockService(backend, locks);
-    this.#opened.push(service);
-    return service;
+    return this.closing(new LockService(backend, locks));
   }
 
   /** Behind the proxy, with its connection open, so that a fault meets what it is meant for. */
@@ -85,9 +83,9 @@ export class SqlWorld {
     return service;
   }
 
-  async endTest(): Promise<void> {
+  override async endTest(): Promise<void> {
     this.#proxy?.resume();
-    await Promise.all(this.#opened.splice(0).map((service) => service.close(1_000)));
+    await Promise.all(this.opened.splice(0).map((service) => service.close(1_000)));
   }
 }
 

@@ -1,9 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import Database from 'libsql';
-import type { BackendHarness } from '../../conformance/backend-harness.js';
-import { connectBackend, type Door } from '../../support/harness-connection.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, type BackendHarness, connectBackend, type Door } from '../../support/index.js';
 import { MEMORY_DIR } from '../../servers/memory-dir.js';
 
 /** A file of its own. There is no server to restart; whoever keeps a write transaction open freezes it for all others. */

@@ -5,11 +5,8 @@ import { describeServers, SqlWorld } from './sql-world.js';
 
 /** An application that reaches its database through a tunnel, or the connector of a cloud. */
 describeServers('a data source that makes its own streams', (type) => {
-  const world = new SqlWorld(type);
+  const world = SqlWorld.shared(type);
   const streams: Socket[] = [];
-  beforeAll(() => world.start());
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
 
   /** `pg` connects what it is given by itself, to where it believes the server is. */
   const tunnel = (): Socket => {

@@ -1,7 +1,5 @@
 import { LockBackendError, LockHandle } from 'nestjs-distributed-lock/core';
-import { aborted, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { aborted, atLeastMs, eventually, throughout, timeLimitOf } from '../../support/index.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 const ADVICE = /locks need a database that takes writes, and not a replica or one that is read-only/u;
@@ -11,13 +9,8 @@ const STRATEGIES = ['session', 'row'] as const;
 
 /** After a switch-over the former primary runs on, read-only, with every connection open. */
 describeServers('S14: a server that takes no more writes', (type) => {
-  const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterEach(async () => {
-    await takeWrites(true);
-    await world.endTest();
-  });
-  afterAll(() => world.stop());
+  afterEach(() => takeWrites(true));
+  const world = SqlWorld.shared(type);
 
   const takeWrites = async (allowed: boolean): Promise<void> => {
     if (type === 'mariadb') {

@@ -1,14 +1,10 @@
-import { aborted, UNRENEWED_TTL_MS } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { aborted, eventually, UNRENEWED_TTL_MS } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { LISTENERS, SqlWorld } from './sql-world.js';
 
 for (const type of wantedOf(['postgres'])) {
   describe(`a holder on ${type} whom another process evicts`, () => {
-    const world = new SqlWorld(type);
-    beforeAll(() => world.start());
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = SqlWorld.shared(type);
 
     it('is told at once, if its process listens for its own waiters', async () => {
       const [holders, operators] = [world.service(), world.service()];

@@ -18,13 +18,11 @@ const SETTINGS = {
 };
 
 describeServers('a server whose sessions begin with', (type) => {
-  const world = new SqlWorld(type);
+  const world = SqlWorld.shared(type);
   beforeAll(async () => {
-    await world.start();
     await world.ask('create table stock (remaining integer not null)');
     await world.ask('insert into stock values (100)');
   });
-  afterAll(() => world.stop());
 
   for (const [setting = '', reset = ''] of SETTINGS[type]) {
     describe(setting, () => {

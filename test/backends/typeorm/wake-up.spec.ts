@@ -1,7 +1,5 @@
 import { Client } from 'pg';
-import { handled, SLACK_MS } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { serverToken } from '../../support/fencing-token.js';
+import { eventually, handled, serverToken, SLACK_MS } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { BLOCKED_SESSIONS_SQL } from '../sql/blocked-sessions.js';
 import { LISTENERS, SqlWorld } from './sql-world.js';
@@ -11,10 +9,7 @@ const ROUNDS = 20;
 
 for (const type of wantedOf(['postgres'])) {
   describe(`the wake-up of waiters, ${type}`, () => {
-    const world = new SqlWorld(type);
-    beforeAll(() => world.start());
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = SqlWorld.shared(type);
 
     const isAwaited = async (key: string): Promise<void> => {
       const rows = await world.ask(

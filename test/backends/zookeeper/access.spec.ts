@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { inspect } from 'node:util';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
-import { failureOf } from '../../conformance/contract.js';
+import { eventually, failureOf } from '../../support/index.js';
 import { ZookeeperOperator } from '../../servers/zookeeper-operator.js';
-import { eventually } from '../../support/eventually.js';
 import { ownerName } from '../../support/owner-name.js';
 import { wantedOf } from '../describe-backend.js';
 import { ZookeeperWorld } from './zookeeper-world.js';

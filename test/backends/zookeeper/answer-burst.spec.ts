@@ -1,5 +1,4 @@
-import { eventually } from '../../support/eventually.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { eventually, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 
@@ -8,12 +7,7 @@ const KEYS = 4_000;
 const SESSION_MS = 60_000;
 
 for (const name of wantedOf(['zookeeper'])) {
-  let world: ZookeeperWorld;
-  beforeAll(async () => {
-    world = await ZookeeperWorld.start({ sessionTtlMs: SESSION_MS, requestTimeoutMs: SESSION_MS / 3 });
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = ZookeeperWorld.shared({ sessionTtlMs: SESSION_MS, requestTimeoutMs: SESSION_MS / 3 });
 
   it(
     `${name}: thousands of answers that arrive at once end no process`,

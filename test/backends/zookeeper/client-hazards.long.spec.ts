@@ -2,11 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
-import { freePort } from '../../servers/free-port.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
-import { spawnChild } from '../../support/processes.js';
+import { atLeastMs, eventually, FaultProxy, freePort, spawnChild, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import type { SharedWatchApi } from './shared-watch-child.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
@@ -20,12 +16,7 @@ const LONGEST_REQUEST = 100_000;
 
 /** Hazards of node-zookeeper-client 1.1.3: one test for each, which fails without the remedy of this library. */
 for (const name of wantedOf(['zookeeper'])) {
-  let world: ZookeeperWorld;
-  beforeAll(async () => {
-    world = await ZookeeperWorld.start({ sessionTtlMs: SESSION_MS }, { jvm: [`-Djute.maxbuffer=${LONGEST_REQUEST}`] });
-  });
-  afterEach(() => world.endTest());
-  afterAll(() => world.stop());
+  const world = ZookeeperWorld.shared({ sessionTtlMs: SESSION_MS }, { jvm: [`-Djute.maxbuffer=${LONGEST_REQUEST}`] });
 
   it(`${name}: nothing but the wrapper reaches for the client`, () => {
     const directory = `${import.meta.dirname}/../../../lib/backends/zookeeper`;

@@ -1,11 +1,8 @@
 import { LockBackendError, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import { zookeeper } from 'nestjs-distributed-lock/zookeeper';
-import { aborted, failureOf, SLACK_MS } from '../../conformance/contract.js';
+import { aborted, atLeastMs, eventually, failureOf, FaultProxy, SLACK_MS, timeLimitOf } from '../../support/index.js';
 import { ZookeeperEnsemble } from '../../servers/zookeeper-ensemble.js';
 import type { ZookeeperServer } from '../../servers/zookeeper-server.js';
-import { eventually } from '../../support/eventually.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 
 /** Longer than three servers of a busy machine take to agree on a leader. The servers allow two minutes. */

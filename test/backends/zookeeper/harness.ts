@@ -1,10 +1,9 @@
 import { encodeNamePart } from '../../../lib/backends/zookeeper/znode-name.js';
 import { sortBySequence } from '../../../lib/backends/zookeeper/queue-order.js';
-import type { BackendHarness, Listener } from '../../conformance/backend-harness.js';
+import { type BackendHarness, connectBackend, type Connection, type Listener } from '../../support/index.js';
 import { ZookeeperEnsemble } from '../../servers/zookeeper-ensemble.js';
 import { ZookeeperOperator } from '../../servers/zookeeper-operator.js';
 import { TICK_MS, ZookeeperServer } from '../../servers/zookeeper-server.js';
-import { type Connection, connectBackend } from '../../support/harness-connection.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
 type ZookeeperConnection = Extract<Connection, { backend: 'zookeeper' }>;

@@ -1,10 +1,8 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { zookeeper } from 'nestjs-distributed-lock/zookeeper';
-import { aborted } from '../../conformance/contract.js';
+import { aborted, atLeastMs, FaultProxy, timeLimitOf } from '../../support/index.js';
 import { ZookeeperEnsemble } from '../../servers/zookeeper-ensemble.js';
 import type { ZookeeperServer } from '../../servers/zookeeper-server.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 
 /** `ORDER_ROUNDS=100` for more of it. */

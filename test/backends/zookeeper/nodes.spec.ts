@@ -1,8 +1,6 @@
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
-import { aborted, failureOf, Gate, handled, SLACK_MS } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { aborted, eventually, failureOf, fencingToken, Gate, handled, SLACK_MS } from '../../support/index.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';
-import { fencingToken } from '../../support/fencing-token.js';
 import { wantedOf } from '../describe-backend.js';
 import { contend, win, ZookeeperWorld } from './zookeeper-world.js';
 
@@ -13,12 +11,7 @@ const MODES: readonly ZooKeeperMode[] = ['sequential', 'simple'];
 /** Rows Z5, Z6 and Z8 to Z11 of docs/faults.md: nodes that come and go. */
 for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: nodes`, () => {
-    let world: ZookeeperWorld;
-    beforeAll(async () => {
-      world = await ZookeeperWorld.start({ sessionTtlMs: SESSION_MS });
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = ZookeeperWorld.shared({ sessionTtlMs: SESSION_MS });
 
     it.each(MODES)(
       'Z5: own node deleted by an operator, %s: told with the next life sign, and from then on at once',

@@ -1,6 +1,5 @@
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
-import { eventually } from '../../support/eventually.js';
-import { spawnChild } from '../../support/processes.js';
+import { eventually, spawnChild } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import type { ContendersApi } from './contenders-child.js';
 import { win, ZookeeperWorld } from './zookeeper-world.js';
@@ -11,13 +10,8 @@ const ALL = PROCESSES * CONTENDERS;
 const MODES: readonly ZooKeeperMode[] = ['sequential', 'simple'];
 for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: the queue`, () => {
-    let world: ZookeeperWorld;
-    beforeAll(async () => {
-      // Longer than a test, so that no life sign falls into it: from the first one on a holder watches its own node too.
-      world = await ZookeeperWorld.start({ sessionTtlMs: 60_000 });
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    // Longer than a test, so that no life sign falls into it: from the first one on a holder watches its own node too.
+    const world = ZookeeperWorld.shared({ sessionTtlMs: 60_000 });
 
     it.each(MODES)(
       'no herd: of 200 contenders in 4 processes one release wakes 1 in sequential, 200 in simple: %s',

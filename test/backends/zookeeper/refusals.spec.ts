@@ -2,8 +2,7 @@ import { jest } from '@jest/globals';
 import client from 'node-zookeeper-client';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import type { ConnectionManager } from '../../../lib/backends/zookeeper/transport/wire.js';
-import { failureOf, handled } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, failureOf, handled } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { RefusingProxy } from './refusing-proxy.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
@@ -13,15 +12,8 @@ const NO_AUTH = -102;
 
 for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: requests that cannot be sent, or are refused`, () => {
-    let world: ZookeeperWorld;
-    beforeAll(async () => {
-      world = await ZookeeperWorld.start({ sessionTtlMs: 60_000 });
-    });
-    afterEach(async () => {
-      jest.restoreAllMocks();
-      await world.endTest();
-    });
-    afterAll(() => world.stop());
+    afterEach(() => void jest.restoreAllMocks());
+    const world = ZookeeperWorld.shared({ sessionTtlMs: 60_000 });
 
     it('after two to the power of 31 requests on a connection the next ones go over a new one, and nothing fails', async () => {
       const events: string[] = [];

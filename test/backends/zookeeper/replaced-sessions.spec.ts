@@ -12,12 +12,7 @@ const MODES: readonly ZooKeeperMode[] = ['sequential', 'simple'];
 /** Servers that open a new session for a client that asks for its own: https://github.com/ClickHouse/ClickHouse/issues/116690 */
 for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: a server that gives a returning client another session`, () => {
-    let world: ZookeeperWorld;
-    beforeAll(async () => {
-      world = await ZookeeperWorld.start({ sessionTtlMs: SESSION_MS });
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = ZookeeperWorld.shared({ sessionTtlMs: SESSION_MS });
 
     const startReplacing = async (mode: ZooKeeperMode): Promise<{ proxy: RefusingProxy; service: LockService }> => {
       const proxy = world.closing(await RefusingProxy.start(world.server));

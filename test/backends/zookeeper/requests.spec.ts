@@ -1,7 +1,6 @@
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
 import { ZookeeperServer } from '../../servers/zookeeper-server.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
+import { atLeastMs, eventually } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { contend, win, ZookeeperWorld } from './zookeeper-world.js';
 
@@ -9,12 +8,7 @@ const MODES: readonly ZooKeeperMode[] = ['sequential', 'simple'];
 
 for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: requests to the server`, () => {
-    let world: ZookeeperWorld;
-    beforeAll(async () => {
-      world = await ZookeeperWorld.start({ sessionTtlMs: 60_000 });
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = ZookeeperWorld.shared({ sessionTtlMs: 60_000 });
 
     /** Requests of all sessions together while `work` runs. */
     const during = async (work: () => Promise<unknown>): Promise<number> => {

@@ -1,8 +1,6 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { zookeeper } from 'nestjs-distributed-lock/zookeeper';
-import { aborted, failureOf, handled, SLACK_MS } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { aborted, atLeastMs, eventually, failureOf, handled, SLACK_MS, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 

@@ -1,8 +1,6 @@
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
-import { aborted, failureOf, handled } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
+import { aborted, atLeastMs, eventually, failureOf, handled, timeLimitOf } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { win, ZookeeperWorld } from './zookeeper-world.js';
 
@@ -14,12 +12,7 @@ const MODES: readonly ZooKeeperMode[] = ['sequential', 'simple'];
 /** Rows Z1 to Z4 of docs/faults.md: connections and sessions that are lost. */
 for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: sessions`, () => {
-    let world: ZookeeperWorld;
-    beforeAll(async () => {
-      world = await ZookeeperWorld.start({ sessionTtlMs: SESSION_MS });
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = ZookeeperWorld.shared({ sessionTtlMs: SESSION_MS });
 
     it.each(MODES)('Z1: reply of create lost, %s: our node is found and adopted, not created twice', async (mode) => {
       const { proxy, service } = await world.proxied({ mode });

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { LockBackend } from 'nestjs-distributed-lock/core';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
-import { aborted, throughout } from '../../conformance/contract.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs } from '../../support/machine.js';
+import { aborted, atLeastMs, eventually, throughout } from '../../support/index.js';
 import { wantedOf } from '../describe-backend.js';
 import { contend, win, ZookeeperWorld } from './zookeeper-world.js';
 
@@ -13,12 +11,7 @@ const TWO = { limit: 2, waitMs: 30_000 };
 
 for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: several holders of a key`, () => {
-    let world: ZookeeperWorld;
-    beforeAll(async () => {
-      world = await ZookeeperWorld.start({ sessionTtlMs: 60_000 });
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = ZookeeperWorld.shared({ sessionTtlMs: 60_000 });
 
     /** Resolves when it stands in line. */
     const inLine = async (backend: LockBackend, key: string, suffix: string): Promise<{ lease: Promise<Lease> }> => {

@@ -1,7 +1,5 @@
-import { Gate, handled, SLACK_MS } from '../../conformance/contract.js';
+import { atLeastMs, eventually, Gate, handled, SLACK_MS, timeLimitOf } from '../../support/index.js';
 import { TICK_MS } from '../../servers/zookeeper-server.js';
-import { eventually } from '../../support/eventually.js';
-import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { type Child, spawnChild } from '../../support/processes.js';
 import { wantedOf } from '../describe-backend.js';
 import type { ContendersApi } from './contenders-child.js';
@@ -15,13 +13,8 @@ const SHORT_SILENCE_MS = timeLimitOf(300);
 
 for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: those who fall silent without a word`, () => {
-    let world: ZookeeperWorld;
-    beforeAll(async () => {
-      // Long enough that nobody is saved by the end of a session.
-      world = await ZookeeperWorld.start({ sessionTtlMs: 60_000 });
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    // Long enough that nobody is saved by the end of a session.
+    const world = ZookeeperWorld.shared({ sessionTtlMs: 60_000 });
 
     it('a waiter whose connection the network has forgotten gets a key that becomes free', async () => {
       const { proxy } = await world.proxied();
@@ -91,16 +84,9 @@ for (const name of wantedOf(['zookeeper'])) {
 
   describe(`${name}: processes that are stopped while they wait`, () => {
     const sessionTtlMs = atLeastMs(3_000);
-    let world: ZookeeperWorld;
     const children: Child<ContendersApi>[] = [];
-    beforeAll(async () => {
-      world = await ZookeeperWorld.start({ sessionTtlMs });
-    });
-    afterEach(async () => {
-      await Promise.all(children.splice(0).map((child) => child.kill()));
-      await world.endTest();
-    });
-    afterAll(() => world.stop());
+    afterEach(() => Promise.all(children.splice(0).map((child) => child.kill())));
+    const world = ZookeeperWorld.shared({ sessionTtlMs });
 
     it.each([1, 2, 3, 5])(
       '%i of them in front of a live one do not keep the key from it',

@@ -6,12 +6,7 @@ import { ZookeeperWorld } from './zookeeper-world.js';
 
 for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: the start, and what health says then`, () => {
-    let world: ZookeeperWorld;
-    beforeAll(async () => {
-      world = await ZookeeperWorld.start();
-    });
-    afterEach(() => world.endTest());
-    afterAll(() => world.stop());
+    const world = ZookeeperWorld.shared();
 
     it.each<[string, number, RegExp | undefined]>([
       ['a session as asked for', 12_000, undefined],

@@ -1,31 +1,33 @@
-import { randomUUID } from 'node:crypto';
-import { Deadline, type LockBackend, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
-import type { AcquireRequest } from '../../../lib/core/leasing/lease-request.js';
+import { type LockBackend, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { zookeeper, type ZooKeeperOptions } from 'nestjs-distributed-lock/zookeeper';
 import { encodeNamePart } from '../../../lib/backends/zookeeper/znode-name.js';
 import { sortBySequence } from '../../../lib/backends/zookeeper/queue-order.js';
 import { ZookeeperOperator } from '../../servers/zookeeper-operator.js';
 import { ZookeeperServer, type ZookeeperServerOptions } from '../../servers/zookeeper-server.js';
+import { contend as contendOn, type ContendOptions } from '../../support/contend.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
+import { World } from '../../support/world.js';
 
 type Options = Partial<ZooKeeperOptions>;
 
 /** One server for the tests of a file, and what each test opens on it. */
-export class ZookeeperWorld {
-  readonly operator: ZookeeperOperator;
-  readonly #opened: { close(): Promise<void> }[] = [];
+export class ZookeeperWorld extends World {
+  // `start` makes these.
+  server!: ZookeeperServer;
+  operator!: ZookeeperOperator;
   #keys = 0;
 
-  private constructor(
-    readonly server: ZookeeperServer,
-    private readonly defaults: Options,
+  constructor(
+    private readonly defaults: Options = {},
+    private readonly options?: ZookeeperServerOptions,
   ) {
-    this.operator = new ZookeeperOperator(server.address);
+    super();
   }
 
-  static async start(defaults: Options = {}, options?: ZookeeperServerOptions): Promise<ZookeeperWorld> {
-    return new ZookeeperWorld(await ZookeeperServer.start(options), defaults);
+  async start(): Promise<void> {
+    this.server = await ZookeeperServer.start(this.options);
+    this.operator = new ZookeeperOperator(this.server.address);
   }
 
   /** A key that no other test has. */
@@ -64,16 +66,6 @@ export class ZookeeperWorld {
     return `/locks/${encodeNamePart(key)}/${first}`;
   }
 
-  closing<T extends { close(): Promise<void> }>(opened: T): T {
-    this.#opened.push(opened);
-    return opened;
-  }
-
-  /** The last that was opened is closed first. */
-  async endTest(): Promise<void> {
-    for (const opened of this.#opened.splice(0).toReversed()) await opened.close();
-  }
-
   async stop(): Promise<void> {
     await this.endTest();
     await this.operator.close();
@@ -85,16 +77,9 @@ export class ZookeeperWorld {
 export function contend(
   backend: LockBackend,
   key: string,
-  { waitMs = 0, onBlocked, ...rest }: Partial<AcquireRequest> & { readonly waitMs?: number } = {},
+  { onBlocked, ...rest }: ContendOptions = {},
 ): Promise<Lease | null> {
-  return backend.acquire(key, {
-    owner: randomUUID(),
-    ttlMs: 30_000,
-    deadline: Deadline.after(waitMs),
-    metadata: { host: 'somewhere', pid: 1 },
-    onBlocked: (by) => by instanceof Error || onBlocked?.(by),
-    ...rest,
-  });
+  return contendOn(backend, key, { onBlocked: (by) => by instanceof Error || onBlocked?.(by), ...rest });
 }
 
 /** `contend` where the key must be free, or become free. */
