@@ -1,8 +1,7 @@
 import { fenced } from 'nestjs-distributed-lock/typeorm';
 import type { Order } from '../../sample-app/database/order.entity.js';
 import { Transactions } from '../../sample-app/database/transactions.js';
-import { Gate } from '../conformance/contract.js';
-import { wantedOf } from '../backends/describe-backend.js';
+import { Gate, wantedOf } from '../support/index.js';
 import { Sale } from './sale.js';
 import { DATABASES, type SaleServer, startSaleServer } from './sale-server.js';
 

@@ -1,7 +1,6 @@
-import { wantedOf } from '../backends/describe-backend.js';
+import { timeLimitOf, wantedOf } from '../support/index.js';
 import { Sale } from './sale.js';
 import { DATABASES, startSaleServer } from './sale-server.js';
-import { timeLimitOf } from '../support/machine.js';
 
 describe('instances that start at once', () => {
   for (const type of wantedOf(DATABASES)) {

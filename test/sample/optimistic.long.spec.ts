@@ -1,7 +1,6 @@
-import { wantedOf } from '../backends/describe-backend.js';
+import { timeLimitOf, wantedOf } from '../support/index.js';
 import { Sale } from './sale.js';
 import { startSaleServer } from './sale-server.js';
-import { timeLimitOf } from '../support/machine.js';
 
 const BUYERS = 200;
 /** SQLite is left to the stampede: inside one process its driver runs one transaction after the other. */

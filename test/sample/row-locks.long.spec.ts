@@ -1,5 +1,5 @@
 import { DataSource } from 'typeorm';
-import { wantedOf } from '../backends/describe-backend.js';
+import { wantedOf } from '../support/wanted-backends.js';
 import { Sale } from './sale.js';
 import { type SaleServer, startSaleServer } from './sale-server.js';
 

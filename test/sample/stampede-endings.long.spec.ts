@@ -1,5 +1,4 @@
-import { wantedOf } from '../backends/describe-backend.js';
-import { eventually, timeLimitOf } from '../support/index.js';
+import { eventually, timeLimitOf, wantedOf } from '../support/index.js';
 import { CHOICES, outcomeOf, Stampedes } from './stampedes.js';
 
 const PATIENCE = { withinMs: 30_000, everyMs: 50 };

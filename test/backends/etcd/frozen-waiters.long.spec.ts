@@ -1,5 +1,4 @@
-import { handled, Holder, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { handled, Holder, timeLimitOf, wantedOf } from '../../support/index.js';
 import { EtcdWorld, lineOf, wholeSecondsOf } from './etcd-world.js';
 
 const TTL_MS = wholeSecondsOf(2_000);

@@ -1,7 +1,7 @@
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { aborted, eventually, failureOf, Gate, SLACK_MS, throughout, timeLimitOf } from '../../support/index.js';
 import { serverToken } from '../../support/fencing-token.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 import { EtcdWorld, lineOf, wholeSecondsOf } from './etcd-world.js';
 
 /** A request is given up long before the session ends. */

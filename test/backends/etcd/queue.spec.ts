@@ -1,6 +1,5 @@
 import { type LockBackend, LockService } from 'nestjs-distributed-lock/core';
-import { eventually, Gate, handled, throughout } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, Gate, handled, throughout, wantedOf } from '../../support/index.js';
 import { contend, EtcdWorld, lineOf, win } from './etcd-world.js';
 
 /** Many at once keep a busy machine busy for a while. */

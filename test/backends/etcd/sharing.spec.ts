@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { LockBackend } from 'nestjs-distributed-lock/core';
-import type { Lease } from '../../../lib/core/leasing/lease.js';
-import { aborted, throughout } from '../../conformance/contract.js';
-import { wantedOf } from '../describe-backend.js';
+import { aborted, type Lease, throughout, wantedOf } from '../../support/index.js';
 import { contend, EtcdWorld, lineOf, win } from './etcd-world.js';
 
 const LONG = { sessionTtlMs: 60_000 };

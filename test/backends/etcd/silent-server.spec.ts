@@ -1,7 +1,6 @@
 import { Deadline, LockBackendError, NotSentError } from '../../../lib/core/index.js';
 import { RequestLine } from '../../../lib/backends/etcd/transport/request-line.js';
-import { failureOf } from '../../conformance/contract.js';
-import { wantedOf } from '../describe-backend.js';
+import { failureOf, wantedOf } from '../../support/index.js';
 import { EtcdWorld } from './etcd-world.js';
 
 /** Requests that run at a time. */

@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import { type ClientHttp2Session, connect } from 'node:http2';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 import { EtcdWorld, lineOf } from './etcd-world.js';
 
 /** Streams that are left on the connection. */

@@ -1,8 +1,7 @@
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { etcd } from 'nestjs-distributed-lock/etcd';
-import { aborted, eventually, failureOf, FaultProxy } from '../../support/index.js';
+import { aborted, eventually, failureOf, FaultProxy, wantedOf } from '../../support/index.js';
 import { EtcdServer } from '../../servers/etcd-server.js';
-import { wantedOf } from '../describe-backend.js';
 import { Http2Proxy, type OwnAnswer, pageOf } from './http2-proxy.js';
 import { EtcdOperator } from './operator.js';
 import { CHEAP, CREDENTIALS, enableUsers } from './users.js';

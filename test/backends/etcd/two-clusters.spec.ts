@@ -1,8 +1,7 @@
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { etcd } from 'nestjs-distributed-lock/etcd';
-import { aborted, eventually, failureOf, FaultProxy } from '../../support/index.js';
+import { aborted, eventually, failureOf, FaultProxy, wantedOf } from '../../support/index.js';
 import { EtcdServer } from '../../servers/etcd-server.js';
-import { wantedOf } from '../describe-backend.js';
 
 /** A member that was started as a cluster of its own: https://github.com/gardener/etcd-druid/issues/361 */
 wantedOf(['etcd']).forEach(() =>

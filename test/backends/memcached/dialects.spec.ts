@@ -3,8 +3,7 @@ import type { Commands } from '../../../lib/backends/memcached/transport/pipelin
 import type { MemcachedDialect } from '../../../lib/backends/memcached/dialect.js';
 import { MetaDialect } from '../../../lib/backends/memcached/meta-dialect.js';
 import { Pipeline } from '../../../lib/backends/memcached/transport/pipeline.js';
-import { failureOf } from '../../conformance/contract.js';
-import { wantedOf } from '../describe-backend.js';
+import { failureOf, wantedOf } from '../../support/index.js';
 
 const NAMES = { lease: 'l', counter: 'f' };
 const LEASE = { names: NAMES, value: 'me|9|\u00fc', exptime: 9 };

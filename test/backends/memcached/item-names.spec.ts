@@ -1,5 +1,5 @@
 import { itemNames, serverListName } from '../../../lib/backends/memcached/item-names.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 
 const HOSTILE = [
   'a\r\nflush_all\r\n',

@@ -2,9 +2,8 @@ import { LockService } from 'nestjs-distributed-lock/core';
 import { memcached } from 'nestjs-distributed-lock/memcached';
 import { resolveMemcachedOptions } from '../../../lib/backends/memcached/options.js';
 import { MemcachedServers } from '../../../lib/backends/memcached/servers.js';
-import { eventually, failureOf } from '../../support/index.js';
+import { eventually, failureOf, wantedOf } from '../../support/index.js';
 import { MemcachedServer } from '../../servers/memcached-server.js';
-import { wantedOf } from '../describe-backend.js';
 import { Balancer } from './balancer.js';
 
 const LONG_TTL_MS = 60_000;

@@ -1,5 +1,5 @@
 import { type ReplyPart, ReplyParser } from '../../../lib/backends/memcached/transport/reply-parser.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 
 /** Every kind of reply. The blocks hold what would be lines, and bytes of which none is a character by itself. */
 const TRANSCRIPT = [

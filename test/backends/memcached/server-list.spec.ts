@@ -1,9 +1,8 @@
 import { isLockError } from 'nestjs-distributed-lock/core';
 import { resolveMemcachedOptions } from '../../../lib/backends/memcached/options.js';
 import { MemcachedServers } from '../../../lib/backends/memcached/servers.js';
-import { eventually, failureOf } from '../../support/index.js';
+import { eventually, failureOf, wantedOf } from '../../support/index.js';
 import { MemcachedServer } from '../../servers/memcached-server.js';
-import { wantedOf } from '../describe-backend.js';
 
 const PROTOCOLS = { 'memcached-meta': 'meta', 'memcached-classic': 'classic' } as const;
 

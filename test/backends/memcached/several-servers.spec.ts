@@ -1,8 +1,7 @@
 import { LockBackendError, LockConfigurationError, LockError, LockService } from 'nestjs-distributed-lock/core';
 import { memcached } from 'nestjs-distributed-lock/memcached';
-import { atLeastMs, eventually, failureOf, freePort } from '../../support/index.js';
+import { atLeastMs, eventually, failureOf, freePort, wantedOf } from '../../support/index.js';
 import { MemcachedServer } from '../../servers/memcached-server.js';
-import { wantedOf } from '../describe-backend.js';
 
 const KEYS = Array.from({ length: 300 }, (_, i) => `key-${i}`);
 const LONG_TTL_MS = 60_000;

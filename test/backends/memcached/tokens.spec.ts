@@ -1,5 +1,4 @@
-import { eventually } from '../../support/eventually.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, wantedOf } from '../../support/index.js';
 import { MemcachedWorld, win } from './memcached-world.js';
 
 const PROTOCOLS = { 'memcached-meta': 'meta', 'memcached-classic': 'classic' } as const;

@@ -1,6 +1,5 @@
-import { wantedOf } from '../describe-backend.js';
+import { type RedisServer, wantedOf } from '../../support/index.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
-import type { RedisServer } from '../../servers/redis-server.js';
 import { type FailoverServers, failOver } from '../../faults/failover.js';
 
 for (const name of wantedOf(['redis-cluster', 'redis-cluster-node-redis'])) {

@@ -1,4 +1,4 @@
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 import { RedisSentinels } from '../../servers/redis-sentinels.js';
 import { type FailoverServers, failOver } from '../../faults/failover.js';
 

@@ -1,7 +1,6 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
-import { wantedOf } from '../describe-backend.js';
-import { askRedis, eventually, failureOf, RedisServer, throughout } from '../../support/index.js';
+import { askRedis, eventually, failureOf, RedisServer, throughout, wantedOf } from '../../support/index.js';
 import { RedisSentinels } from '../../servers/redis-sentinels.js';
 import { FencedResource } from '../../support/fenced-resource.js';
 

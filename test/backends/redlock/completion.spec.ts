@@ -1,8 +1,6 @@
 import type { LockBackend } from 'nestjs-distributed-lock/core';
-import type { Lease } from '../../../lib/core/leasing/lease.js';
+import { atLeastMs, eventually, type FaultProxy, type Lease, wantedOf, win } from '../../support/index.js';
 import { JOIN } from '../../../lib/backends/redlock/redlock-scripts.js';
-import { atLeastMs, eventually, type FaultProxy, win } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
 import { leaseKeyOf } from './harness.js';
 import { RedlockWorld } from './redlock-world.js';
 

@@ -2,11 +2,10 @@ import { randomInt } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Holder, RedisServer } from '../../support/index.js';
+import { Holder, RedisServer, wantedOf } from '../../support/index.js';
 import { FencedResource } from '../../support/fenced-resource.js';
 import { loadHistory } from '../../support/history.js';
 import { checkResourceOrder, checkTokenOrder } from '../../support/history-checker.js';
-import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld } from './redlock-world.js';
 
 /** `REDLOCK_MS=20000` for the whole of it. */

@@ -1,8 +1,7 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redlock } from 'nestjs-distributed-lock/redlock';
 import { leadOf, toldFirst } from '../../faults/cut-off.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
-import { wantedOf } from '../describe-backend.js';
+import { FaultProxy, wantedOf } from '../../support/index.js';
 import { RedlockWorld } from './redlock-world.js';
 
 /** `ORDER_ROUNDS=200` for the whole of it. */

@@ -1,6 +1,5 @@
 import { LockBackendError, LockTimeoutError } from 'nestjs-distributed-lock/core';
-import { eventually, failureOf, SLACK_MS, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, failureOf, SLACK_MS, timeLimitOf, wantedOf } from '../../support/index.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
 
 const LONG_TTL_MS = timeLimitOf(20_000);

@@ -2,8 +2,7 @@ import { Cluster, Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { redlock } from 'nestjs-distributed-lock/redlock';
-import { atLeastMs, RedisServer } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { atLeastMs, RedisServer, wantedOf } from '../../support/index.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(600);

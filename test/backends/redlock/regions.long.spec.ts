@@ -2,8 +2,7 @@ import { randomInt } from 'node:crypto';
 import { createConnection } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { LockHandle, LockService } from 'nestjs-distributed-lock/core';
-import { eventually, throughout } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, throughout, wantedOf } from '../../support/index.js';
 import { RedlockWorld } from './redlock-world.js';
 import { Regions } from './regions.js';
 

@@ -1,7 +1,6 @@
 import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
-import { aborted, atLeastMs, eventually, SLACK_MS, throughout, timeLimitOf } from '../../support/index.js';
+import { aborted, atLeastMs, eventually, SLACK_MS, throughout, timeLimitOf, wantedOf } from '../../support/index.js';
 import { leaseKeyOf } from './harness.js';
-import { wantedOf } from '../describe-backend.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
 
 /** TTL of a lock that its process has to renew in time. */

@@ -1,5 +1,4 @@
-import { atLeastMs, eventually, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { atLeastMs, eventually, timeLimitOf, wantedOf } from '../../support/index.js';
 import { RedlockWorld, type WorldOptions } from './redlock-world.js';
 
 /** TTL of a lock that its process has to renew in time. */

@@ -1,6 +1,5 @@
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
-import { atLeastMs, eventually, failureOf, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { atLeastMs, eventually, failureOf, timeLimitOf, wantedOf } from '../../support/index.js';
 import { RedlockWorld } from './redlock-world.js';
 
 const TTL = { ttlMs: atLeastMs(900), waitMs: 5_000 };

@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { LockBackend } from 'nestjs-distributed-lock/core';
-import type { Lease } from '../../../lib/core/leasing/lease.js';
+import { eventually, failureOf, Holder, type Lease, serverToken, wantedOf, win as winOn } from '../../support/index.js';
 import { FakeWallClock } from '../../faults/fake-wall-clock.js';
-import { eventually, failureOf, Holder, serverToken, win as winOn } from '../../support/index.js';
 import { leaseKeyOf } from './harness.js';
-import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld } from './redlock-world.js';
 
 const TTL_MS = 20_000;

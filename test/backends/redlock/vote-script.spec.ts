@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { EVICT, JOIN, TAKE_BACK, VOTE } from '../../../lib/backends/redlock/redlock-scripts.js';
 import { RENEW } from '../../../lib/backends/redis/scripts/lease-scripts.js';
-import { RedisServer } from '../../servers/redis-server.js';
-import { wantedOf } from '../describe-backend.js';
+import { RedisServer, wantedOf } from '../../support/index.js';
 import { type Answer, type Candidate, EMPTY, free, type NodeState, takeBack, vote } from './model/node.js';
 
 const KEYS = ['redlock:{k}', 'redlock:{k}:f', 'redlock:since'] as const;

@@ -1,9 +1,8 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { mysql, type MysqlOptions } from 'nestjs-distributed-lock/mysql';
 import { MysqlServer } from '../../servers/mysql-server.js';
-import { wantedOf } from '../describe-backend.js';
+import { timeLimitOf, wantedOf } from '../../support/index.js';
 import { openConnection } from './databases.js';
-import { timeLimitOf } from '../../support/machine.js';
 
 /** A character set that has no Ł, as some applications still set it for their connections. */
 const CONNECTION = { charset: 'latin1_swedish_ci' };

@@ -8,10 +8,9 @@ import { mysql, type MysqlOptions, rowClient as mysqlRowClient } from 'nestjs-di
 import { postgres, type PostgresOptions, rowClient } from 'nestjs-distributed-lock/postgres';
 import { sqlite } from 'nestjs-distributed-lock/sqlite';
 import { postgres as recipe } from '../../../servers/postgres.js';
-import { failureOf, freePort } from '../../support/index.js';
+import { failureOf, freePort, wantedOf } from '../../support/index.js';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
-import { wantedOf } from '../describe-backend.js';
 import { openConnection } from './databases.js';
 
 const services: LockService[] = [];

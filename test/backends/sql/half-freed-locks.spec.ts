@@ -1,7 +1,6 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { Client } from 'pg';
-import { connectBackend } from '../../support/harness-connection.js';
-import { wantedOf } from '../describe-backend.js';
+import { connectBackend, wantedOf } from '../../support/index.js';
 import { sqlHarness } from '../typeorm/harness.js';
 
 const HELD_SQL = `select ((classid::bigint << 32) | objid::bigint)::text as id from pg_locks where locktype = 'advisory'`;

@@ -2,8 +2,7 @@ import { LockConfigurationError, LockService, LockTimeoutError } from 'nestjs-di
 import { mysql, rowClient } from 'nestjs-distributed-lock/mysql';
 import { fromSqlite, lockIn } from 'nestjs-distributed-lock/sql';
 import { PgBouncer } from '../../servers/pg-bouncer.js';
-import { spawnChild } from '../../support/processes.js';
-import { wantedOf } from '../describe-backend.js';
+import { spawnChild, wantedOf } from '../../support/index.js';
 import { type Connection, DATABASES, openConnection, TestDatabase } from './databases.js';
 import type { LockInApi } from './lock-in-child.js';
 

@@ -3,8 +3,7 @@ import { mysql, rowClient } from 'nestjs-distributed-lock/mysql';
 import { postgres } from 'nestjs-distributed-lock/postgres';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
-import { wantedOf } from '../describe-backend.js';
+import { FaultProxy, wantedOf } from '../../support/index.js';
 
 const LONG_MS = 60_000;
 

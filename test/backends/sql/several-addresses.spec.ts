@@ -4,11 +4,10 @@ import { mysql, type MysqlOptions } from 'nestjs-distributed-lock/mysql';
 import { postgres, type PostgresOptions } from 'nestjs-distributed-lock/postgres';
 import { Addresses } from '../../../lib/backends/sql/connections/addresses.js';
 import { Sockets } from '../../../lib/backends/sql/connections/sockets.js';
-import { FaultProxy, freePort, timeLimitOf } from '../../support/index.js';
+import { FaultProxy, freePort, timeLimitOf, wantedOf } from '../../support/index.js';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
 import { systemClock } from '../../../lib/core/time/timers.js';
-import { wantedOf } from '../describe-backend.js';
 import { openConnection } from './databases.js';
 
 const STRATEGIES = ['lease', 'row', 'session'] as const;

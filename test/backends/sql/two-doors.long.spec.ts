@@ -1,6 +1,5 @@
 import { LockService } from 'nestjs-distributed-lock/core';
-import { connectBackend, type Door } from '../../support/harness-connection.js';
-import { wantedOf } from '../describe-backend.js';
+import { connectBackend, type Door, wantedOf } from '../../support/index.js';
 import { sqlHarness } from '../typeorm/harness.js';
 
 /** Grants of the two services together. */

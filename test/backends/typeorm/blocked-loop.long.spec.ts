@@ -1,9 +1,8 @@
 import { setImmediate as checkPhase } from 'node:timers/promises';
 import { LockService } from 'nestjs-distributed-lock/core';
-import { blockEventLoop, connectBackend, type Contract, timeLimitOf } from '../../support/index.js';
+import { blockEventLoop, connectBackend, type Contract, timeLimitOf, wantedOf } from '../../support/index.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
 import { type SqlHarness, sqlHarness } from './harness.js';
-import { wantedOf } from '../describe-backend.js';
 
 /** Within twice that, for which the loop is blocked, the server of a busy machine has to answer. */
 const STATEMENT_TIMEOUT_MS = Math.min(timeLimitOf(500), 2_000);

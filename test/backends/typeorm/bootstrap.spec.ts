@@ -3,8 +3,7 @@ import { DistributedLockModule, Locked, LockConfigurationError, LockService } fr
 import { CreateDistributedLock1760000000000, Fenced, typeorm } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
 import { context } from '../../nest/apps.js';
-import { eventually, failureOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, failureOf, wantedOf } from '../../support/index.js';
 import { ExistingTableWorld } from './existing-table-world.js';
 
 const STRATEGIES = {

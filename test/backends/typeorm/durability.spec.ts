@@ -2,7 +2,7 @@ import { LockService } from 'nestjs-distributed-lock/core';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 
 const MARIADB_FLUSHES = ['--innodb-flush-log-at-trx-commit=1', '--innodb-flush-method=fsync'];
 

@@ -1,8 +1,7 @@
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { addLockColumns, type ExistingTableColumns } from 'nestjs-distributed-lock/typeorm';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
-import { atLeastMs, failureOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { atLeastMs, failureOf, wantedOf } from '../../support/index.js';
 import { type DatabaseType, ExistingTableWorld } from './existing-table-world.js';
 
 const COLUMNS: ExistingTableColumns = { key: 'methodName', owner: 'desc', updatedAt: 'order', expiresAt: 'until' };

@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
-import { failureOf } from '../../conformance/contract.js';
-import { wantedOf } from '../describe-backend.js';
+import { failureOf, wantedOf } from '../../support/index.js';
 
 /** AuthenticationOk, BackendKeyData, ReadyForQuery, and what a server says that is shut down at that moment. */
 const GREETING_AND_END = Buffer.concat([

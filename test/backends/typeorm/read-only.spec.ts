@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { geteuid, seteuid } from 'node:process';
 import { LockBackendError, LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
-import { eventually, failureOf, throughout } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, failureOf, throughout, wantedOf } from '../../support/index.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 const ADVICE = /locks need a database that takes writes, and not a replica or one that is read-only/u;

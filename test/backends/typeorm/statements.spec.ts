@@ -1,9 +1,8 @@
-import type { Contract } from '../../conformance/contract.js';
+import { type Contract, wantedOf } from '../../support/index.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
 import { sqlHarness } from './harness.js';
 import { sqliteHarness } from './sqlite-harness.js';
 import { logSqliteStatements, logStatements, type StatementLog } from '../../support/statement-log.js';
-import { wantedOf } from '../describe-backend.js';
 
 const OPTIONS = { ttlMs: 20_000 };
 

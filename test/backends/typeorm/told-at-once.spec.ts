@@ -1,5 +1,4 @@
-import { aborted, eventually, UNRENEWED_TTL_MS } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { aborted, eventually, UNRENEWED_TTL_MS, wantedOf } from '../../support/index.js';
 import { LISTENERS, SqlWorld } from './sql-world.js';
 
 for (const type of wantedOf(['postgres'])) {

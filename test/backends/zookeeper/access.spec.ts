@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { inspect } from 'node:util';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
-import { eventually, failureOf } from '../../support/index.js';
+import { eventually, failureOf, wantedOf } from '../../support/index.js';
 import { ZookeeperOperator } from '../../servers/zookeeper-operator.js';
 import { ownerName } from '../../support/owner-name.js';
-import { wantedOf } from '../describe-backend.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 
 const AUTH = { username: 'locks', password: 'canary-password' };

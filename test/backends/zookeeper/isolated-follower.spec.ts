@@ -1,9 +1,8 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { zookeeper } from 'nestjs-distributed-lock/zookeeper';
-import { aborted, atLeastMs, FaultProxy, timeLimitOf } from '../../support/index.js';
+import { aborted, atLeastMs, FaultProxy, timeLimitOf, wantedOf } from '../../support/index.js';
 import { ZookeeperEnsemble } from '../../servers/zookeeper-ensemble.js';
 import type { ZookeeperServer } from '../../servers/zookeeper-server.js';
-import { wantedOf } from '../describe-backend.js';
 
 /** `ORDER_ROUNDS=100` for more of it. */
 const ROUNDS = Math.ceil(Number(process.env.ORDER_ROUNDS ?? 20) / 7);

@@ -1,6 +1,5 @@
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
-import { eventually, spawnChild } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, spawnChild, wantedOf } from '../../support/index.js';
 import type { ContendersApi } from './contenders-child.js';
 import { win, ZookeeperWorld } from './zookeeper-world.js';
 

@@ -2,8 +2,7 @@ import { jest } from '@jest/globals';
 import client from 'node-zookeeper-client';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import type { ConnectionManager } from '../../../lib/backends/zookeeper/transport/wire.js';
-import { eventually, failureOf, handled } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, failureOf, handled, wantedOf } from '../../support/index.js';
 import { RefusingProxy } from './refusing-proxy.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 

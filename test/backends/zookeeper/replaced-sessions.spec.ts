@@ -1,7 +1,6 @@
 import type { LockService } from 'nestjs-distributed-lock/core';
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
-import { eventually } from '../../support/eventually.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, wantedOf } from '../../support/index.js';
 import { RefusingProxy } from './refusing-proxy.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 

@@ -1,7 +1,6 @@
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
 import { ZookeeperServer } from '../../servers/zookeeper-server.js';
-import { atLeastMs, eventually } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { atLeastMs, eventually, wantedOf } from '../../support/index.js';
 import { contend, win, ZookeeperWorld } from './zookeeper-world.js';
 
 const MODES: readonly ZooKeeperMode[] = ['sequential', 'simple'];

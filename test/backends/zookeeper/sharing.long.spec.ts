@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { LockBackend } from 'nestjs-distributed-lock/core';
-import type { Lease } from '../../../lib/core/leasing/lease.js';
-import { aborted, atLeastMs, eventually, throughout } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { aborted, atLeastMs, eventually, type Lease, throughout, wantedOf } from '../../support/index.js';
 import { contend, win, ZookeeperWorld } from './zookeeper-world.js';
 
 const LIMIT = 10;

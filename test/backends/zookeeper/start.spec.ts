@@ -1,7 +1,6 @@
 import { jest } from '@jest/globals';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
-import { freePort } from '../../servers/free-port.js';
-import { wantedOf } from '../describe-backend.js';
+import { freePort, wantedOf } from '../../support/index.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 
 for (const name of wantedOf(['zookeeper'])) {

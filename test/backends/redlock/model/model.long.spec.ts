@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { wantedOf } from '../../describe-backend.js';
+import { wantedOf } from '../../../support/wanted-backends.js';
 import { Random } from '../../../support/random.js';
 import { RedlockModel, type World } from './redlock-model.js';
 import * as schemes from './schemes.js';
