@@ -25,7 +25,6 @@ for (const name of wantedOf(['redis-sentinel', 'redis-sentinel-node-redis'])) {
         await failOver(servers, { hot: `hot, ${fault}`, stale: `stale, ${fault}` }, fault);
         expect(await set.master()).not.toBe(before);
       },
-      300_000,
     );
   });
 }
