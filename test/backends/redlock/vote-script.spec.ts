@@ -62,17 +62,13 @@ function withClock({ source }: { readonly source: string }): string {
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`the script of ${name}`, () => {
-    let server: RedisServer;
     let redis: Redis;
+    afterAll(() => redis.disconnect());
+    const server = RedisServer.shared();
     /** The last owner that was evicted. */
     let evicted: number | undefined;
-    beforeAll(async () => {
-      server = await RedisServer.start();
+    beforeAll(() => {
       redis = new Redis(server.url);
-    });
-    afterAll(async () => {
-      redis.disconnect();
-      await server.stop();
     });
 
     it('does on a real server what the model of a node does, whatever happens to it', async () => {

@@ -11,18 +11,16 @@ const LABEL = 'Kraków, Łódź';
 
 for (const name of wantedOf(['mariadb', 'mysql'])) {
   describe(`a connection whose character set cannot write the texts of the locks, ${name}`, () => {
-    let server: MysqlServer;
     const services: LockService[] = [];
+    afterEach(() => Promise.all(services.splice(0).map((service) => service.close())));
+    const server = MysqlServer.shared(name);
     beforeAll(async () => {
-      server = await MysqlServer.start(name);
       const connection = await openConnection(name, server.url);
       await connection.ask(
         'create table app_lock (name varchar(100) character set utf8mb4 primary key, owner varchar(100))',
       );
       await connection.end();
     });
-    afterEach(() => Promise.all(services.splice(0).map((service) => service.close())));
-    afterAll(() => server.stop());
 
     const open = (options: Partial<MysqlOptions> = {}): LockService => {
       const backend = mysql({ url: server.url, connection: CONNECTION, synchronize: true, ...options });

@@ -22,7 +22,7 @@ const elsewhere = async (url: string): Promise<string> =>
 
 for (const name of wantedOf(['postgres'])) {
   describe(`options of the driver, ${name}`, () => {
-    let server: PostgresServer;
+    const server = PostgresServer.shared();
     const ask = async (sql: string): Promise<readonly Readonly<Record<string, unknown>>[]> => {
       const connection = await openConnection('postgres', server.url);
       const rows = await connection.ask(sql);
@@ -34,11 +34,6 @@ for (const name of wantedOf(['postgres'])) {
       services.push(service);
       return service;
     };
-
-    beforeAll(async () => {
-      server = await PostgresServer.start();
-    });
-    afterAll(() => server.stop());
 
     it('connection says all without a url', async () => {
       const { hostname: host, port, username: user, pathname } = new URL(server.url);
@@ -171,7 +166,7 @@ for (const name of wantedOf(['postgres'])) {
 
 for (const name of wantedOf(['mariadb'])) {
   describe(`options of the driver, ${name}`, () => {
-    let server: MysqlServer;
+    const server = MysqlServer.shared('mariadb');
     const open = (options: MysqlOptions): LockService => {
       const service = new LockService(mysql({ synchronize: true, ...options }));
       services.push(service);
@@ -183,11 +178,6 @@ for (const name of wantedOf(['mariadb'])) {
       await connection.end();
       return rows;
     };
-
-    beforeAll(async () => {
-      server = await MysqlServer.start('mariadb');
-    });
-    afterAll(() => server.stop());
 
     it('password may be a function, which is asked for each connection', async () => {
       await ask(`create user 'rds'@'%' identified by 'a token'`);

@@ -16,11 +16,7 @@ const opened = (service: LockService): LockService => {
 
 for (const name of wantedOf(['mariadb'])) {
   describe(`connections of row locks, ${name}`, () => {
-    let server: MysqlServer;
-    beforeAll(async () => {
-      server = await MysqlServer.start('mariadb');
-    });
-    afterAll(() => server.stop());
+    const server = MysqlServer.shared('mariadb');
 
     it("keep the server's own time limit for holders, after a waiter that gave up", async () => {
       const options = { synchronize: true, url: server.url, strategy: 'row', poolSize: 1 } as const;

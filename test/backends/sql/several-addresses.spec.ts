@@ -78,11 +78,7 @@ for (const name of wantedOf(['mariadb'])) {
 
 for (const name of wantedOf(['postgres'])) {
   describe(`a list of urls, ${name}`, () => {
-    let server: PostgresServer;
-    beforeAll(async () => {
-      server = await PostgresServer.start();
-    });
-    afterAll(() => server.stop());
+    const server = PostgresServer.shared();
 
     it.each(STRATEGIES)('the first request has its lock from the second server: %s', async (strategy) => {
       const url = [atPort(server.url, await freePort()), server.url];

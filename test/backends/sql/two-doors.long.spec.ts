@@ -1,19 +1,12 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { connectBackend, type Door, wantedOf } from '../../support/index.js';
-import { sqlHarness } from '../typeorm/harness.js';
+import { SQL_SERVERS, sqlHarness } from '../typeorm/harness.js';
 
 /** Grants of the two services together. */
 const GRANTS = Number(process.env.TWO_DOORS_GRANTS ?? 600);
 const CALLERS = 4;
 
-for (const name of wantedOf([
-  'postgres',
-  'mariadb',
-  'postgres-row',
-  'mariadb-row',
-  'postgres-session',
-  'mariadb-session',
-])) {
+for (const name of wantedOf(SQL_SERVERS)) {
   describe(`two services on one table, one by TypeORM and one by the driver, ${name}`, () => {
     const harness = sqlHarness(name);
     beforeAll(() => harness.start());
