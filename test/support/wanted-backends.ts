@@ -13,3 +13,12 @@ export function wantedOf<Name extends string>(names: readonly Name[]): Name[] {
     it(`${names.join(', ')}: left out by LOCK_BACKENDS, or for want of the server`, () => undefined);
   return left;
 }
+
+/** A block of tests for each of `names` that is wanted, whose title has the name for `%s`. */
+export function describeWanted<Name extends string>(
+  names: readonly Name[],
+  title: string,
+  tests: (name: Name) => void,
+): void {
+  for (const name of wantedOf(names)) describe(title.replace('%s', name), () => tests(name));
+}

@@ -1,7 +1,7 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { mysql, type MysqlOptions } from 'nestjs-distributed-lock/mysql';
 import { MysqlServer } from '../../servers/mysql-server.js';
-import { timeLimitOf, wantedOf } from '../../support/index.js';
+import { describeWanted, timeLimitOf } from '../../support/index.js';
 import { openConnection } from './databases.js';
 
 /** A character set that has no Ł, as some applications still set it for their connections. */
@@ -9,8 +9,10 @@ const CONNECTION = { charset: 'latin1_swedish_ci' };
 const KEY = 'Łódź';
 const LABEL = 'Kraków, Łódź';
 
-for (const name of wantedOf(['mariadb', 'mysql'])) {
-  describe(`a connection whose character set cannot write the texts of the locks, ${name}`, () => {
+describeWanted(
+  ['mariadb', 'mysql'],
+  'a connection whose character set cannot write the texts of the locks, %s',
+  (name) => {
     const services: LockService[] = [];
     afterEach(() => Promise.all(services.splice(0).map((service) => service.close())));
     const server = MysqlServer.shared(name);
@@ -56,5 +58,5 @@ for (const name of wantedOf(['mariadb', 'mysql'])) {
       expect(keys).toEqual([KEY]);
       await lock.release();
     });
-  });
-}
+  },
+);
