@@ -13,7 +13,7 @@ const NAMED_OTHERWISE = { sql: DATABASES, typeorm: DATABASES };
 // Workers have it from here.
 process.env.LOCK_MYSQLD = findMysql();
 const wanted = (process.env.LOCK_BACKENDS ?? '').split(',').map((name) => name.split('-', 1)[0]);
-/** The folders of test/backends that LOCK_BACKENDS leaves out; `wantedOf` in describe-backend.ts says which tests of a spec. */
+/** The folders of test/backends that LOCK_BACKENDS leaves out; `wantedOf` in test/support says which tests of a spec. */
 const leftOut = readdirSync(join(import.meta.dirname, 'lib/backends')).filter(
   (folder) => wanted[0] !== '' && ![folder, ...(NAMED_OTHERWISE[folder] ?? [])].some((name) => wanted.includes(name)),
 );

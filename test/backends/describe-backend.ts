@@ -1,6 +1,6 @@
 import { leaseStorePromises } from 'nestjs-distributed-lock/conformance';
 import type { LeaseStore } from 'nestjs-distributed-lock/core';
-import type { BackendHarness, Suite } from '../support/index.js';
+import { type BackendHarness, type Suite, wantedOf } from '../support/index.js';
 import { contractPromises, describePromises } from '../conformance/describe-lock-backend.js';
 import { lockStorePromises } from '../nestjs-locks/lock-store-promises.js';
 import { connectBackend, type Connection, type SqlConnection } from '../support/harness-connection.js';
@@ -10,22 +10,6 @@ import { type BackendName, registered } from './registry.js';
 const PATIENCE_MS = 15_000;
 /** As patient as a session can be whose end some of the checks wait for. */
 const SESSION_PATIENCE_MS = 5_000;
-
-const wanted = (process.env.LOCK_BACKENDS ?? '').split(',').filter((name) => name !== '');
-
-/** Whether `LOCK_BACKENDS` leaves this backend in: it names the backend, or its family (`redis` for `redis-plain`), and the server is there. */
-function isWanted(name: string): boolean {
-  if (name.startsWith('mysql') && process.env.LOCK_MYSQLD === '') return false;
-  return wanted.length === 0 || wanted.some((one) => name === one || name.startsWith(`${one}-`));
-}
-
-/** Those of `names` that are wanted. Where none is, the file says so, because jest fails one without a test. */
-export function wantedOf<Name extends string>(names: readonly Name[]): Name[] {
-  const left = names.filter(isWanted);
-  if (left.length === 0)
-    it(`${names.join(', ')}: left out by LOCK_BACKENDS, or for want of the server`, () => undefined);
-  return left;
-}
 
 /**
  * The contract, and what else the spec has to say about the backend; nothing at all where `LOCK_BACKENDS` leaves it out. On

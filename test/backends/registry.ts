@@ -4,7 +4,7 @@ import { memoryHarness } from './memory/harness.js';
 import { redisClusterHarness, redisHarness, redisSentinelHarness } from './redis/harness.js';
 import { NODE_REDIS_BACKENDS } from './redis/node-redis-backends.js';
 import { redlockHarness } from './redlock/harness.js';
-import { type SqlBackendName, sqlHarness } from './typeorm/harness.js';
+import { sqlHarness } from './typeorm/harness.js';
 import { sqliteHarness } from './typeorm/sqlite-harness.js';
 import { zookeeperHarness } from './zookeeper/harness.js';
 import { POLLS, COMMON, REDIS_WIRE, ONE_ROUND_TRIP, QUEUE, POLLING } from './registry-parts.js';
@@ -211,16 +211,6 @@ export const REGISTRY = {
 } as const satisfies Record<string, RegisteredBackend>;
 
 export type BackendName = keyof typeof REGISTRY;
-
-/** Every strategy on the database servers of Debian. */
-export const SQL_SERVERS = [
-  'postgres',
-  'mariadb',
-  'postgres-row',
-  'mariadb-row',
-  'postgres-session',
-  'mariadb-session',
-] as const satisfies readonly SqlBackendName[];
 
 export function registered(name: BackendName): RegisteredBackend {
   return REGISTRY[name];

@@ -90,18 +90,13 @@ describe('sql', () => {
 });
 
 describe('on PostgreSQL', () => {
-  let server: PostgresServer;
+  const server = PostgresServer.shared();
   const on = (...args: string[]): Promise<CommandOutcome> => runCommand(args, { LOCK_URL: server.url });
   const ask = async (sql: string): Promise<void> => {
     const connection = await openConnection('postgres', server.url);
     await connection.ask(sql);
     await connection.end();
   };
-
-  beforeAll(async () => {
-    server = await PostgresServer.start();
-  });
-  afterAll(() => server.stop());
 
   it('status and doctor say what to do about missing tables; migrate makes them, again and again', async () => {
     for (const command of ['status', 'doctor']) {

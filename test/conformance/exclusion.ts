@@ -1,6 +1,5 @@
 import type { LockService } from 'nestjs-distributed-lock/core';
-import type { Lease } from '../../lib/core/leasing/lease.js';
-import { PATIENT_MS, type Suite } from '../support/index.js';
+import { type Lease, PATIENT_MS, type Suite } from '../support/index.js';
 
 /** Long enough for a machine that is busy with something else. */
 const LONG_TTL_MS = 10_000;

@@ -1,8 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { hostname } from 'node:os';
 import { type LockBackend, LockTimeoutError } from 'nestjs-distributed-lock/core';
-import type { Lease } from '../../lib/core/leasing/lease.js';
-import { eventually, fencingToken, LAST_HAND_OFF, type Suite, timeLimitOf } from '../support/index.js';
+import { eventually, fencingToken, LAST_HAND_OFF, type Lease, type Suite, timeLimitOf } from '../support/index.js';
 import { failureOf, Gate, handled, LONG_TTL_MS, PATIENT_MS, SLACK_MS } from './contract.js';
 
 export function waiting({ harness, it, alone }: Suite): void {

@@ -1,8 +1,7 @@
 import { Deadline, type LeaseAttempt, type LeaseStore, LockService, LockBackend } from 'nestjs-distributed-lock/core';
-import type { Lease } from '../../lib/core/leasing/lease.js';
+import { aborted, type Lease } from '../support/index.js';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
-import { aborted } from '../conformance/contract.js';
 
 const SESSION_MS = 3_000;
 

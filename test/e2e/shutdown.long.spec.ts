@@ -62,7 +62,6 @@ describe('SIGTERM during a job of BullMQ and a request, with locks in Redis', ()
         child.kill('SIGKILL');
       }
     },
-    300_000,
   );
 
   it('tells a request that never ends, when the grace time is over, and frees no key under it', async () => {

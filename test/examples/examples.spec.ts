@@ -19,25 +19,21 @@ const SAME_EVERY_TIME: Record<string, (printed: string) => string> = {
 const LATE_TICK = /^\[Cron\] Missed execution deadline .*\n/gmu;
 
 describe('npm run example', () => {
-  it.each(folders)(
-    '%s prints what its README says, and ends by itself',
-    async (name) => {
-      const readme = readFileSync(join(root, 'examples', name, 'README.md'), 'utf8');
-      const [, promised = ''] = /```text\n(.*?)```/su.exec(readme) ?? [];
-      const child = spawn('npm', ['run', '--silent', 'example', name], {
-        cwd: root,
-        env: { ...env, NODE_OPTIONS: '', REDIS_URL: undefined },
-      });
-      const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
-      const comparable = SAME_EVERY_TIME[name] ?? String;
-      expect({ stdout: comparable(stdout), stderr: stderr.replaceAll(LATE_TICK, ''), code }).toEqual({
-        stdout: comparable(promised),
-        stderr: '',
-        code: 0,
-      });
-    },
-    300_000,
-  );
+  it.each(folders)('%s prints what its README says, and ends by itself', async (name) => {
+    const readme = readFileSync(join(root, 'examples', name, 'README.md'), 'utf8');
+    const [, promised = ''] = /```text\n(.*?)```/su.exec(readme) ?? [];
+    const child = spawn('npm', ['run', '--silent', 'example', name], {
+      cwd: root,
+      env: { ...env, NODE_OPTIONS: '', REDIS_URL: undefined },
+    });
+    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+    const comparable = SAME_EVERY_TIME[name] ?? String;
+    expect({ stdout: comparable(stdout), stderr: stderr.replaceAll(LATE_TICK, ''), code }).toEqual({
+      stdout: comparable(promised),
+      stderr: '',
+      code: 0,
+    });
+  });
 
   it('has an example in each folder that a README introduces', () => {
     const listed = readFileSync(join(root, 'examples/README.md'), 'utf8');

@@ -1,9 +1,8 @@
-import { wantedOf } from '../backends/describe-backend.js';
+import { isQuickTier, wantedOf } from '../support/index.js';
 import type { FaultName } from '../backends/registered-backend.js';
 import { type BackendName, registered } from '../backends/registry.js';
 import { describePromises } from '../conformance/describe-lock-backend.js';
 import { groupBy } from '../support/group-by.js';
-import { isQuickTier } from '../support/tier.js';
 import { callers } from './callers.js';
 import { costs } from './costs.js';
 import type { FaultTheme } from './fault-theme.js';

@@ -1,13 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { wantedOf } from '../backends/describe-backend.js';
-import { goingThrough, registered, SQL_SERVERS } from '../backends/registry.js';
-import { type Contract, Holder, type Listener, RedisServer, timeLimitOf } from '../support/index.js';
+import { type Contract, Holder, type Listener, RedisServer, timeLimitOf, wantedOf } from '../support/index.js';
+import { goingThrough, registered } from '../backends/registry.js';
 import { describeOnBackend } from '../conformance/describe-lock-backend.js';
 import { FencedResource } from '../support/fenced-resource.js';
 import { redlockHarness } from '../backends/redlock/harness.js';
-import { sqlHarness } from '../backends/typeorm/harness.js';
+import { SQL_SERVERS, sqlHarness } from '../backends/typeorm/harness.js';
 import { sqliteHarness } from '../backends/typeorm/sqlite-harness.js';
 import { loadHistory } from '../support/history.js';
 import {

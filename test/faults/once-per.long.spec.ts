@@ -1,7 +1,6 @@
-import { wantedOf } from '../backends/describe-backend.js';
+import { atLeastMs, type Child, spawnChild, timeLimitOf, wantedOf } from '../support/index.js';
 import { type BackendName, registered } from '../backends/registry.js';
 import type { CronApi, Try } from '../support/harness-cron-child.js';
-import { atLeastMs, type Child, spawnChild, timeLimitOf } from '../support/index.js';
 
 const TICKS = Number(process.env.ONCE_TICKS ?? 12);
 /** With so many ticks in which the machine was quick enough, and after so many rounds at the most, the run is over. */

@@ -1,5 +1,5 @@
 import parse from 'parse-prometheus-text-format';
-import { wantedOf } from '../backends/describe-backend.js';
+import { wantedOf } from '../support/wanted-backends.js';
 import { Sale } from './sale.js';
 
 const BUYERS = 200;

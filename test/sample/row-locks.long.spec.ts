@@ -1,5 +1,5 @@
 import { DataSource } from 'typeorm';
-import { wantedOf } from '../backends/describe-backend.js';
+import { describeWanted } from '../support/wanted-backends.js';
 import { Sale } from './sale.js';
 import { type SaleServer, startSaleServer } from './sale-server.js';
 
@@ -18,37 +18,35 @@ const CUT = {
   },
 };
 
-for (const type of wantedOf(['postgres', 'mariadb'])) {
-  describe(`a sale under row locks, in ${type}`, () => {
-    let server: SaleServer;
-    let env: Record<string, string>;
+describeWanted(['postgres', 'mariadb'], 'a sale under row locks, in %s', (type) => {
+  let server: SaleServer;
+  let env: Record<string, string>;
 
-    beforeAll(async () => {
-      server = await startSaleServer(type);
-      env = { ...(await server.settings()), STOCK: '10' };
-    });
-
-    afterAll(async () => server[Symbol.asyncDispose]());
-
-    it('writes in the transaction of the lock, and nothing when that is cut', async () => {
-      await using sale = await Sale.openShop(`${type}-row`, { ...env, PAYMENT_MS: '2000' });
-      const paying = sale.nextPayment();
-      const purchase = sale.buy({ buyer: 'a' });
-      await paying;
-      await CUT[type](sale.app.get(DataSource));
-      await expect(purchase).resolves.toMatchObject({ status: 500 });
-      await expect(sale.get('/sales/42')).resolves.toMatchObject({ stock: 10 });
-      await expect(sale.buy({ buyer: 'a' })).resolves.toMatchObject({ status: 201 });
-      await expect(sale.get('/sales/42')).resolves.toMatchObject({ stock: 9 });
-    });
-
-    it('sells no more than there is when the sale is in another database', async () => {
-      await using files = await startSaleServer('sqlite');
-      const { SALE_DB = '' } = await files.settings();
-      await using sale = await Sale.openShop(`${type}-row`, { ...env, SALE_DB, STOCK: '5' });
-      const answers = await Promise.all(Array.from({ length: 15 }, (_, n) => sale.buy({ buyer: `buyer-${n}` })));
-      expect(answers.filter(({ status }) => status === 201)).toHaveLength(5);
-      await expect(sale.get('/sales/42')).resolves.toMatchObject({ stock: 0 });
-    });
+  beforeAll(async () => {
+    server = await startSaleServer(type);
+    env = { ...(await server.settings()), STOCK: '10' };
   });
-}
+
+  afterAll(async () => server[Symbol.asyncDispose]());
+
+  it('writes in the transaction of the lock, and nothing when that is cut', async () => {
+    await using sale = await Sale.openShop(`${type}-row`, { ...env, PAYMENT_MS: '2000' });
+    const paying = sale.nextPayment();
+    const purchase = sale.buy({ buyer: 'a' });
+    await paying;
+    await CUT[type](sale.app.get(DataSource));
+    await expect(purchase).resolves.toMatchObject({ status: 500 });
+    await expect(sale.get('/sales/42')).resolves.toMatchObject({ stock: 10 });
+    await expect(sale.buy({ buyer: 'a' })).resolves.toMatchObject({ status: 201 });
+    await expect(sale.get('/sales/42')).resolves.toMatchObject({ stock: 9 });
+  });
+
+  it('sells no more than there is when the sale is in another database', async () => {
+    await using files = await startSaleServer('sqlite');
+    const { SALE_DB = '' } = await files.settings();
+    await using sale = await Sale.openShop(`${type}-row`, { ...env, SALE_DB, STOCK: '5' });
+    const answers = await Promise.all(Array.from({ length: 15 }, (_, n) => sale.buy({ buyer: `buyer-${n}` })));
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(5);
+    await expect(sale.get('/sales/42')).resolves.toMatchObject({ stock: 0 });
+  });
+});

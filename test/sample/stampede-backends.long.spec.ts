@@ -1,13 +1,12 @@
 import { DataSource } from 'typeorm';
 import { BACKEND_NAMES } from '../../stampede/shop-process/lock-backends.js';
-import { wantedOf } from '../backends/describe-backend.js';
+import { eventually, timeLimitOf, wantedOf } from '../support/index.js';
 import { EtcdServer } from '../servers/etcd-server.js';
 import { MysqlServer } from '../servers/mysql-server.js';
 import { PostgresServer } from '../servers/postgres-server.js';
 import { ZookeeperEnsemble } from '../servers/zookeeper-ensemble.js';
 import { ZookeeperOperator } from '../servers/zookeeper-operator.js';
 import { EtcdOperator } from '../backends/etcd/operator.js';
-import { eventually, timeLimitOf } from '../support/index.js';
 import { SideBySide } from '../support/side-by-side.js';
 import { CHOICES, reportOf, Stampedes } from './stampedes.js';
 

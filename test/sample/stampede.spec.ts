@@ -1,7 +1,7 @@
 import { startServerFor } from '../../stampede/servers/index.js';
 import { LOCK_BACKENDS } from '../../stampede/shop-process/lock-backends.js';
 import { CHOICES, reportOf, Stampedes } from './stampedes.js';
-import { timeLimitOf } from '../support/machine.js';
+import '../support/slow-machine.js';
 
 const SMALL = ['--processes', '3', '--buyers', '60', '--stock', '10', '--json'];
 
@@ -19,37 +19,25 @@ describe('npm run stampede', () => {
 
   afterAll(async () => stampedes[Symbol.asyncDispose]());
 
-  it(
-    'oversells with --unsafe, and says so',
-    async () => {
-      const outcome = await stampedes.run([...SMALL, '--unsafe']);
-      expect(reportOf(outcome).oversold).toBeGreaterThan(0);
-      expect(outcome.stderr).toMatch(/FAILED {2}oversold: \d+ orders for 10 pieces/u);
-      expect(outcome.code).toBe(1);
-    },
-    timeLimitOf(300_000),
-  );
+  it('oversells with --unsafe, and says so', async () => {
+    const outcome = await stampedes.run([...SMALL, '--unsafe']);
+    expect(reportOf(outcome).oversold).toBeGreaterThan(0);
+    expect(outcome.stderr).toMatch(/FAILED {2}oversold: \d+ orders for 10 pieces/u);
+    expect(outcome.code).toBe(1);
+  });
 
-  it(
-    'sells all and no more without locks, --via optimistic',
-    async () => {
-      const size = ['--processes', '3', '--buyers', '250', '--stock', '200', '--json'];
-      const outcome = await stampedes.run([...size, '--via', 'optimistic']);
-      expect(outcome.stderr).not.toContain('FAILED');
-      expect(reportOf(outcome)).toMatchObject({ via: 'optimistic', sold: 200, oversold: 0, refused: 50, lost: 0 });
-      expect(outcome.code).toBe(0);
-    },
-    timeLimitOf(300_000),
-  );
+  it('sells all and no more without locks, --via optimistic', async () => {
+    const size = ['--processes', '3', '--buyers', '250', '--stock', '200', '--json'];
+    const outcome = await stampedes.run([...size, '--via', 'optimistic']);
+    expect(outcome.stderr).not.toContain('FAILED');
+    expect(reportOf(outcome)).toMatchObject({ via: 'optimistic', sold: 200, oversold: 0, refused: 50, lost: 0 });
+    expect(outcome.code).toBe(0);
+  });
 
-  it(
-    'prints a table to people',
-    async () => {
-      const { stdout } = await stampedes.run(['--backend', 'memory', '--buyers', '20', '--stock', '5']);
-      expect(stdout).toMatch(/sold +5\n +oversold +0\n +refused +15/u);
-    },
-    timeLimitOf(300_000),
-  );
+  it('prints a table to people', async () => {
+    const { stdout } = await stampedes.run(['--backend', 'memory', '--buyers', '20', '--stock', '5']);
+    expect(stdout).toMatch(/sold +5\n +oversold +0\n +refused +15/u);
+  });
 
   it('refuses what it does not understand, and shows how it is used', async () => {
     const { code, stdout, stderr } = await stampedes.run(['--colour']);

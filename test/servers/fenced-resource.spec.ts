@@ -3,22 +3,17 @@ import { checkResourceOrder } from '../support/history-checker.js';
 import { RedisServer } from './redis-server.js';
 
 describe('FencedResource', () => {
-  let server: RedisServer;
   let resource: FencedResource;
   let key: string;
 
-  beforeAll(async () => {
-    server = await RedisServer.start();
+  afterAll(() => resource.close());
+  const server = RedisServer.shared();
+  beforeAll(() => {
     resource = new FencedResource(server.url);
   });
 
   beforeEach(() => {
     key = `key ${Math.random()}`;
-  });
-
-  afterAll(async () => {
-    resource.close();
-    await server.stop();
   });
 
   const write = (token: bigint, to = resource) => to.write({ key, token, owner: `o${token}`, proc: 'p' });

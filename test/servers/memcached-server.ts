@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { memcached } from '../../servers/memcached.js';
 import { eventually, freePort } from '../support/index.js';
 import { askMemcached } from './ask-memcached.js';
+import { OwnServer } from './own-server.js';
 import { ServerProcess } from './server-process.js';
 
 export interface MemcachedServerOptions {
@@ -21,26 +22,15 @@ export interface MemcachedServerOptions {
 }
 
 /** A real memcached on 127.0.0.1, with the faults that a test may inflict on it. */
-export class MemcachedServer {
-  #process: ServerProcess | undefined;
+export class MemcachedServer extends OwnServer {
+  constructor(private readonly options: MemcachedServerOptions = {}) {
+    super();
+  }
 
-  private constructor(
-    readonly port: number,
-    private readonly directory: string,
-    private readonly options: MemcachedServerOptions,
-  ) {}
-
-  static async start(options: MemcachedServerOptions = {}): Promise<MemcachedServer> {
-    const directory = await mkdtemp(join(tmpdir(), 'memcached-server-'));
-    memcached.account.own(directory);
-    const server = new MemcachedServer(options.port ?? (await freePort()), directory, options);
-    try {
-      await server.#launch();
-      return server;
-    } catch (error) {
-      await server.stop();
-      throw error;
-    }
+  protected async prepare(): Promise<void> {
+    this.directory = await mkdtemp(join(tmpdir(), 'memcached-server-'));
+    memcached.account.own(this.directory);
+    this.port = this.options.port ?? (await freePort());
   }
 
   /** As in the backend's options. */
@@ -63,29 +53,15 @@ export class MemcachedServer {
     return new Map(Array.from(lines, ({ groups }) => [groups?.name ?? '', groups?.value ?? '']));
   }
 
-  /** Stops answering and keeps every connection open. */
-  freeze(): void {
-    this.#process?.freeze();
-  }
-
-  thaw(): void {
-    this.#process?.thaw();
-  }
-
-  /** SIGKILL; resolves when the process is gone, with all it had. */
-  async kill(): Promise<void> {
-    await this.#process?.kill();
-  }
-
   /** Ends it and starts it again on the same port: killed, with nothing, or in peace, with all it had (if `persistent`). */
   async restart({ empty, env }: { readonly empty: boolean } & Pick<MemcachedServerOptions, 'env'>): Promise<void> {
     if (!empty && this.options.persistent !== true) throw new Error('Only a persistent server keeps its data');
-    await this.#process?.kill(empty ? 'SIGKILL' : 'SIGUSR1');
+    await this.process?.kill(empty ? 'SIGKILL' : 'SIGUSR1');
     // It takes what it finds for its own only if that was left in an earlier second.
     const second = Math.floor(Date.now() / 1_000);
     if (!empty) await eventually(() => Date.now() / 1_000 >= second + 1);
     else await rm(join(this.directory, 'memory'), { force: true });
-    await this.#launch(env);
+    await this.launch(env);
   }
 
   /** Ends it for good and removes what it wrote. */
@@ -94,7 +70,7 @@ export class MemcachedServer {
     await rm(this.directory, { recursive: true, force: true });
   }
 
-  async #launch(env = this.options.env ?? {}): Promise<void> {
+  protected async launch(env = this.options.env ?? {}): Promise<void> {
     const { persistent = false, args = [], credentials } = this.options;
     const users = join(this.directory, 'users');
     if (credentials) await writeFile(users, `${credentials.username}:${credentials.password}\n`);
@@ -115,7 +91,7 @@ export class MemcachedServer {
       ...args,
     ];
     const [command, ...rest] = memcached.account.command('env', ...variables, 'memcached', ...flags);
-    this.#process = await ServerProcess.start({
+    this.process = await ServerProcess.start({
       command,
       args: rest,
       cwd: '/',

@@ -7,6 +7,7 @@ import { mysql } from '../../servers/mysql.js';
 import { DataTemplate } from './data-template.js';
 import { freePort } from './free-port.js';
 import { MEMORY_DIR } from './memory-dir.js';
+import { OwnServer } from './own-server.js';
 import { ServerProcess } from './server-process.js';
 
 const TEMPLATES = { mariadb: new DataTemplate(mariadb), mysql: new DataTemplate(mysql) };
@@ -15,52 +16,24 @@ const RECIPES = { mariadb, mysql };
 export type MysqlKind = keyof typeof RECIPES;
 
 /** A real MariaDB or MySQL on 127.0.0.1 with the user `root`, without a password, an empty database `test`, and the faults of a test. */
-export class MysqlServer {
-  #process: ServerProcess | undefined;
-
-  private constructor(
-    private readonly kind: MysqlKind,
-    readonly port: number,
-    readonly directory: string,
-    private readonly flags: readonly string[],
-  ) {}
-
+export class MysqlServer extends OwnServer {
   /** @param flags further arguments of the server */
-  static async start(kind: MysqlKind, flags: readonly string[] = []): Promise<MysqlServer> {
-    const directory = await mkdtemp(join(MEMORY_DIR, `${kind}-server-run-`));
-    const server = new MysqlServer(kind, await freePort(), directory, flags);
-    RECIPES[kind].account.own(directory);
-    await TEMPLATES[kind].copyTo(server.#data);
-    try {
-      await server.#launch();
-      return server;
-    } catch (error) {
-      await server.stop();
-      throw error;
-    }
+  constructor(
+    private readonly kind: MysqlKind,
+    private readonly flags: readonly string[] = [],
+  ) {
+    super();
+  }
+
+  protected async prepare(): Promise<void> {
+    this.directory = await mkdtemp(join(MEMORY_DIR, `${this.kind}-server-run-`));
+    this.port = await freePort();
+    RECIPES[this.kind].account.own(this.directory);
+    await TEMPLATES[this.kind].copyTo(this.#data);
   }
 
   get url(): string {
     return RECIPES[this.kind].address(this.port);
-  }
-
-  /** Its log since it was started last. */
-  get output(): string {
-    return this.#process?.output ?? '';
-  }
-
-  /** Stops answering and keeps every connection open. */
-  freeze(): void {
-    this.#process?.freeze();
-  }
-
-  thaw(): void {
-    this.#process?.thaw();
-  }
-
-  /** SIGKILL. What was committed stays. */
-  async kill(): Promise<void> {
-    await this.#process?.kill();
   }
 
   /** Kills it and starts it again on the same port, with an empty database or with all it had. */
@@ -70,7 +43,7 @@ export class MysqlServer {
       await rm(this.#data, { recursive: true });
       await TEMPLATES[this.kind].copyTo(this.#data);
     }
-    await this.#launch();
+    await this.launch();
   }
 
   /** Ends it for good and removes what it wrote. */
@@ -83,9 +56,9 @@ export class MysqlServer {
     return join(this.directory, 'data');
   }
 
-  async #launch(): Promise<void> {
+  protected async launch(): Promise<void> {
     const [command, ...args] = RECIPES[this.kind].serve(this.directory, this.port);
-    this.#process = await ServerProcess.start({
+    this.process = await ServerProcess.start({
       command,
       args: [...args, ...this.flags],
       cwd: this.directory,

@@ -7,60 +7,45 @@ import { postgres } from '../../servers/postgres.js';
 import { DataTemplate } from './data-template.js';
 import { freePort } from './free-port.js';
 import { MEMORY_DIR } from './memory-dir.js';
+import { OwnServer } from './own-server.js';
 import { ProcessFamily } from './process-family.js';
 import { ServerProcess } from './server-process.js';
 
 const template = new DataTemplate(postgres);
 
 /** A real PostgreSQL on 127.0.0.1 with the superuser `postgres`, without a password, and the faults of a test. */
-export class PostgresServer {
-  #process: ServerProcess | undefined;
+export class PostgresServer extends OwnServer {
   #family: ProcessFamily | undefined;
 
-  private constructor(
-    readonly port: number,
-    readonly directory: string,
-    private readonly settings: Readonly<Record<string, string>>,
-  ) {}
-
   /** @param settings further parameters, as in postgresql.conf */
-  static async start(settings: Readonly<Record<string, string>> = {}): Promise<PostgresServer> {
-    const directory = await mkdtemp(join(MEMORY_DIR, 'postgres-server-run-'));
-    const server = new PostgresServer(await freePort(), directory, settings);
-    postgres.account.own(directory);
-    await template.copyTo(server.#data);
-    try {
-      await server.#launch();
-      return server;
-    } catch (error) {
-      await server.stop();
-      throw error;
-    }
+  constructor(private readonly settings: Readonly<Record<string, string>> = {}) {
+    super();
+  }
+
+  protected async prepare(): Promise<void> {
+    this.directory = await mkdtemp(join(MEMORY_DIR, 'postgres-server-run-'));
+    this.port = await freePort();
+    postgres.account.own(this.directory);
+    await template.copyTo(this.#data);
   }
 
   get url(): string {
     return postgres.address(this.port);
   }
 
-  /** Its log since it was started last. */
-  get output(): string {
-    return this.#process?.output ?? '';
-  }
-
-  /** Stops answering and keeps every connection open. */
-  freeze(): void {
+  override freeze(): void {
     this.#family?.freeze();
   }
 
-  thaw(): void {
+  override thaw(): void {
     this.#family?.thaw();
   }
 
   /** SIGKILL for all its processes. What was committed stays. */
-  async kill(): Promise<void> {
+  override async kill(): Promise<void> {
     this.#family?.kill();
     this.#family = undefined;
-    await this.#process?.kill();
+    await super.kill();
   }
 
   /** Kills it and starts it again on the same port, with an empty database or with all it had. */
@@ -70,7 +55,7 @@ export class PostgresServer {
       await this.#wipe();
       await template.copyTo(this.#data);
     }
-    await this.#launch();
+    await this.launch();
   }
 
   /** Ends it for good and removes what it wrote. */
@@ -84,10 +69,10 @@ export class PostgresServer {
     return join(this.directory, 'data');
   }
 
-  async #launch(): Promise<void> {
+  protected async launch(): Promise<void> {
     const [command, ...args] = postgres.serve(this.directory, this.port);
     const settings = Object.entries(this.settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    this.#process = await ServerProcess.start({
+    this.process = await ServerProcess.start({
       command,
       args: [...args, ...settings],
       cwd: this.directory,

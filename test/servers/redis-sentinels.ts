@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { askRedis, eventually, freePort, RedisServer } from '../support/index.js';
 import { MEMORY_DIR } from './memory-dir.js';
+import { OwnServer } from './own-server.js';
 import { ServerProcess } from './server-process.js';
 
 export interface RedisSentinelsOptions {
@@ -99,45 +100,42 @@ async function inStep({ port }: RedisServer): Promise<void> {
 }
 
 /** One redis-server in Sentinel mode. */
-export class Sentinel {
-  private constructor(
-    readonly port: number,
-    private readonly process: ServerProcess,
-    private readonly directory: string,
-  ) {}
+export class Sentinel extends OwnServer {
+  constructor(
+    private readonly name: string,
+    private readonly masterPort: number,
+    private readonly downAfterMs: number,
+  ) {
+    super();
+  }
 
-  static async start(name: string, masterPort: number, downAfterMs: number): Promise<Sentinel> {
-    const directory = await mkdtemp(join(MEMORY_DIR, 'redis-sentinel-'));
-    const port = await freePort();
+  protected async prepare(): Promise<void> {
+    this.directory = await mkdtemp(join(MEMORY_DIR, 'redis-sentinel-'));
+    this.port = await freePort();
+  }
+
+  protected async launch(): Promise<void> {
+    const { name, masterPort, downAfterMs } = this;
     const config = [
-      `port ${port}`,
+      `port ${this.port}`,
       'bind 127.0.0.1',
-      `dir ${directory}`,
+      `dir ${this.directory}`,
       `sentinel monitor ${name} 127.0.0.1 ${masterPort} 2`,
       `sentinel down-after-milliseconds ${name} ${downAfterMs}`,
       `sentinel failover-timeout ${name} ${Math.max(downAfterMs * 4, 2_000)}`,
     ];
-    const file = join(directory, 'sentinel.conf');
+    const file = join(this.directory, 'sentinel.conf');
     await writeFile(file, config.join('\n'));
-    const process = await ServerProcess.start({
+    this.process = await ServerProcess.start({
       command: 'redis-server',
       args: [file, '--sentinel'],
-      cwd: directory,
-      isReady: async (pid) => (await askRedis(port, 'INFO server')).includes(`process_id:${pid}\r`),
+      cwd: this.directory,
+      isReady: async (pid) => (await askRedis(this.port, 'INFO server')).includes(`process_id:${pid}\r`),
     });
-    return new Sentinel(port, process, directory);
-  }
-
-  freeze(): void {
-    this.process.freeze();
-  }
-
-  thaw(): void {
-    this.process.thaw();
   }
 
   async stop(): Promise<void> {
-    await this.process.kill();
+    await this.kill();
     await rm(this.directory, { recursive: true, force: true });
   }
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { askRedis } from './ask-redis.js';
 import { freePort } from './free-port.js';
 import { MEMORY_DIR } from './memory-dir.js';
+import { OwnServer } from './own-server.js';
 import { ServerProcess } from './server-process.js';
 
 export interface RedisServerOptions {
@@ -18,61 +19,35 @@ export interface RedisServerOptions {
 }
 
 /** A real redis-server on 127.0.0.1, started in about 20 ms, with the faults that a test may inflict on it. */
-export class RedisServer {
-  readonly port: number;
-  readonly url: string;
-  readonly #dir: string;
-  readonly #options: RedisServerOptions;
-  #process: ServerProcess | undefined;
-
-  private constructor(port: number, dir: string, options: RedisServerOptions) {
-    this.port = port;
-    this.url = `redis://127.0.0.1:${port}`;
-    this.#dir = dir;
-    this.#options = options;
+export class RedisServer extends OwnServer {
+  constructor(private readonly options: RedisServerOptions = {}) {
+    super();
   }
 
-  static async start(options: RedisServerOptions = {}): Promise<RedisServer> {
-    const dir = options.dir ?? (await mkdtemp(join(MEMORY_DIR, 'redis-server-')));
-    const server = new RedisServer(options.port ?? (await freePort()), dir, options);
-    try {
-      await server.#launch();
-      return server;
-    } catch (error) {
-      await server.stop();
-      throw error;
-    }
+  protected async prepare(): Promise<void> {
+    this.directory = this.options.dir ?? (await mkdtemp(join(MEMORY_DIR, 'redis-server-')));
+    this.port = this.options.port ?? (await freePort());
   }
 
-  /** Stops answering and keeps every connection open. */
-  freeze(): void {
-    this.#process?.freeze();
-  }
-
-  thaw(): void {
-    this.#process?.thaw();
-  }
-
-  /** SIGKILL; resolves when the process is gone. The data directory stays. */
-  async kill(): Promise<void> {
-    await this.#process?.kill();
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`;
   }
 
   /** Kills it and starts it again on the same port, with nothing or (only when `persistent`) with all it had. */
   async restart({ empty }: { readonly empty: boolean }): Promise<void> {
-    if (!empty && this.#options.persistent !== true) throw new Error('Only a persistent server keeps its data');
+    if (!empty && this.options.persistent !== true) throw new Error('Only a persistent server keeps its data');
     await this.kill();
     if (empty) {
-      await rm(this.#dir, { recursive: true, force: true });
-      await mkdir(this.#dir, { recursive: true });
+      await rm(this.directory, { recursive: true, force: true });
+      await mkdir(this.directory, { recursive: true });
     }
-    await this.#launch();
+    await this.launch();
   }
 
   /** Ends it for good and removes what it wrote. */
   async stop(): Promise<void> {
     await this.kill();
-    if (this.#options.dir === undefined) await rm(this.#dir, { recursive: true, force: true });
+    if (this.options.dir === undefined) await rm(this.directory, { recursive: true, force: true });
   }
 
   /** How often each command ran since the server started, by its name in lower case: what a backend really sends. */
@@ -82,21 +57,21 @@ export class RedisServer {
     return new Map(Array.from(lines, ({ groups }) => [groups?.name ?? '', Number(groups?.calls)]));
   }
 
-  async #launch(): Promise<void> {
+  protected async launch(): Promise<void> {
     const flags = {
       port: this.port,
       bind: '127.0.0.1',
-      dir: this.#dir,
+      dir: this.directory,
       save: '',
-      appendonly: this.#options.persistent === true ? 'yes' : 'no',
+      appendonly: this.options.persistent === true ? 'yes' : 'no',
       appendfsync: 'always',
       'enable-debug-command': 'local',
     };
     const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
-    this.#process = await ServerProcess.start({
+    this.process = await ServerProcess.start({
       command: 'redis-server',
-      args: [...args, ...(this.#options.args ?? [])],
-      cwd: this.#dir,
+      args: [...args, ...(this.options.args ?? [])],
+      cwd: this.directory,
       isReady: async (pid) => {
         const info = await askRedis(this.port, 'INFO');
         return info.includes(`process_id:${pid}\r`) && info.includes('\nloading:0\r');

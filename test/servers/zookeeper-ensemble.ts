@@ -22,7 +22,9 @@ export class ZookeeperEnsemble {
     const servers: ZookeeperServer[] = [];
     for (const myid of IDS) {
       const settings = { ...membersAsSeenBy(myid, ports, links), ...options.settings };
-      servers.push(await ZookeeperServer.prepare({ ...options, settings, myid }));
+      const server = new ZookeeperServer({ ...options, settings, myid });
+      await server.prepare();
+      servers.push(server);
     }
     const ensemble = new ZookeeperEnsemble(servers, links);
     try {

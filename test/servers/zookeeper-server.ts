@@ -6,6 +6,7 @@ import { systemRoot } from '../../servers/newer.js';
 import { timeLimitOf } from '../support/machine.js';
 import { askZookeeper } from './ask-zookeeper.js';
 import { freePort } from './free-port.js';
+import { OwnServer } from './own-server.js';
 import { ServerProcess } from './server-process.js';
 
 /** Debian's jars; the manifest of the second names the others, where the first may be of another version. */
@@ -39,29 +40,15 @@ export interface ZookeeperServerOptions {
 }
 
 /** A real ZooKeeper on 127.0.0.1 with the faults of a test. What was written stays when it is killed. */
-export class ZookeeperServer {
-  #process: ServerProcess | undefined;
-
-  private constructor(
-    readonly port: number,
-    readonly directory: string,
-    private readonly options: ZookeeperServerOptions,
-  ) {}
-
-  static async start(options: ZookeeperServerOptions = {}): Promise<ZookeeperServer> {
-    const server = await ZookeeperServer.prepare(options);
-    try {
-      await server.launch();
-      return server;
-    } catch (error) {
-      await server.stop();
-      throw error;
-    }
+export class ZookeeperServer extends OwnServer {
+  constructor(private readonly options: ZookeeperServerOptions = {}) {
+    super();
   }
 
-  /** One that has its port and its directory, and is not started yet. */
-  static async prepare(options: ZookeeperServerOptions): Promise<ZookeeperServer> {
-    return new ZookeeperServer(await freePort(), await mkdtemp(join(tmpdir(), 'zookeeper-server-')), options);
+  /** It has its port and its directory then, and is not started yet. */
+  async prepare(): Promise<void> {
+    this.port = await freePort();
+    this.directory = await mkdtemp(join(tmpdir(), 'zookeeper-server-'));
   }
 
   get address(): string {
@@ -81,20 +68,6 @@ export class ZookeeperServer {
   async metric(name: string): Promise<number> {
     const line = new RegExp(`^${name}\\t(?<value>\\S+)$`, 'm').exec(await this.ask('mntr'));
     return Number(line?.groups?.['value']);
-  }
-
-  /** Stops answering and keeps every connection open; the kernel accepts new ones. */
-  freeze(): void {
-    this.#process?.freeze();
-  }
-
-  thaw(): void {
-    this.#process?.thaw();
-  }
-
-  /** SIGKILL. */
-  async kill(): Promise<void> {
-    await this.#process?.kill();
   }
 
   /** Kills it and starts it again on the same port, with nothing or with all it had. */
@@ -118,7 +91,7 @@ export class ZookeeperServer {
     const configuration = join(this.directory, 'zoo.cfg');
     await writeFile(configuration, this.#configuration());
     const main = 'org.apache.zookeeper.server.quorum.QuorumPeerMain';
-    this.#process = await ServerProcess.start({
+    this.process = await ServerProcess.start({
       command: 'java',
       args: [...JVM, ...jvm, '-cp', JARS, main, configuration],
       cwd: this.directory,

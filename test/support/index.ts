@@ -1,4 +1,5 @@
 /** What most specs need, in one import. Files that this one loads, and programs that run without jest, import each by its name. */
+export type { Lease } from '../../lib/core/leasing/lease.js';
 export type * from '../conformance/backend-harness.js';
 export * from '../conformance/contract.js';
 export type * from '../conformance/suite.js';
@@ -14,4 +15,5 @@ export * from './harness-holder.js';
 export * from './machine.js';
 export * from './processes.js';
 export * from './tier.js';
+export * from './wanted-backends.js';
 export * from './world.js';

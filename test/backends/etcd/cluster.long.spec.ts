@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
 import type { EtcdMember } from '../../servers/etcd-server.js';
-import { atLeastMs, eventually, RedisServer, serverToken, timeLimitOf } from '../../support/index.js';
+import { atLeastMs, eventually, RedisServer, serverToken, timeLimitOf, wantedOf } from '../../support/index.js';
 import { FencedResource } from '../../support/fenced-resource.js';
 import { hammer } from '../../support/harness-hammer.js';
 import { loadHistory } from '../../support/history.js';
 import { checkExclusion, checkResourceOrder, checkTokenOrder } from '../../support/history-checker.js';
-import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld } from './etcd-world.js';
 
 /** Whole seconds, as etcd has them. */

@@ -1,5 +1,4 @@
-import { failureOf } from '../../conformance/contract.js';
-import { wantedOf } from '../describe-backend.js';
+import { failureOf, wantedOf } from '../../support/index.js';
 import { EtcdWorld } from './etcd-world.js';
 import { Http2Proxy, type OwnAnswer } from './http2-proxy.js';
 import { CHEAP, CREDENTIALS, enableUsers } from './users.js';

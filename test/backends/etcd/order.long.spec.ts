@@ -1,5 +1,4 @@
-import { aborted, FaultProxy, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { aborted, FaultProxy, timeLimitOf, wantedOf } from '../../support/index.js';
 import { EtcdWorld, lineOf, wholeSecondsOf } from './etcd-world.js';
 
 /** `ORDER_ROUNDS=100` for the whole of it. */

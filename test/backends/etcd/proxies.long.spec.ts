@@ -1,5 +1,4 @@
-import { eventually, failureOf, throughout, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, failureOf, throughout, timeLimitOf, wantedOf } from '../../support/index.js';
 import { EtcdWorld, lineOf, wholeSecondsOf } from './etcd-world.js';
 import { Http2Proxy, type OwnAnswer, pageOf } from './http2-proxy.js';
 

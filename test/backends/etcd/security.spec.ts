@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { LockBackendError, type LockService } from 'nestjs-distributed-lock/core';
 import { EtcdError, isFinalError } from '../../../lib/backends/etcd/error.js';
-import { eventually, failureOf, throughout, timeLimitOf } from '../../support/index.js';
+import { eventually, failureOf, throughout, timeLimitOf, wantedOf } from '../../support/index.js';
 import { EtcdOperator } from './operator.js';
-import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld, wholeSecondsOf } from './etcd-world.js';
 import { asRoot, CHEAP, CREDENTIALS, enableUsers } from './users.js';
 

@@ -4,8 +4,7 @@ import { EtcdClient } from '../../../lib/backends/etcd/transport/client.js';
 import { resolveEtcdOptions } from '../../../lib/backends/etcd/options.js';
 import { EtcdSession } from '../../../lib/backends/etcd/session.js';
 import { EtcdLockNames } from '../../../lib/backends/etcd/lock-names.js';
-import { aborted, eventually, failureOf, serverToken, SLACK_MS, throughout } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { aborted, eventually, failureOf, serverToken, SLACK_MS, throughout, wantedOf } from '../../support/index.js';
 import { EtcdWorld, lineOf, wholeSecondsOf, win } from './etcd-world.js';
 
 wantedOf(['etcd']).forEach(() =>

@@ -3,8 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
-import { failureOf } from '../../conformance/contract.js';
-import { wantedOf } from '../describe-backend.js';
+import { failureOf, wantedOf } from '../../support/index.js';
 import { EtcdWorld } from './etcd-world.js';
 
 wantedOf(['etcd']).forEach(() => {

@@ -5,7 +5,7 @@ import { LockBackendError, LockService, LockShutdownError } from 'nestjs-distrib
 import { etcd } from 'nestjs-distributed-lock/etcd';
 import { getSizeAdvice } from '../../../lib/backends/etcd/database-size.js';
 import { aborted, atLeastMs, eventually, failureOf, handled, SLACK_MS, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 import { EtcdWorld, lineOf, wholeSecondsOf } from './etcd-world.js';
 
 wantedOf(['etcd']).forEach(() =>

@@ -1,6 +1,4 @@
-import type { Lease } from '../../../lib/core/leasing/lease.js';
-import { aborted, atLeastMs, eventually, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { aborted, atLeastMs, eventually, type Lease, timeLimitOf, wantedOf } from '../../support/index.js';
 import { MemcachedWorld, win } from './memcached-world.js';
 
 const LONG_TTL_MS = 60_000;

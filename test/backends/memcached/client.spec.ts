@@ -9,8 +9,7 @@ import { MetaDialect } from '../../../lib/backends/memcached/meta-dialect.js';
 import { ServerClock } from '../../../lib/backends/memcached/server-clock.js';
 import { getServerAdvice } from '../../../lib/backends/memcached/server-statistics.js';
 import { VerifiedConnection } from '../../../lib/backends/memcached/verified-connection.js';
-import { aborted, atLeastMs, eventually, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { aborted, atLeastMs, eventually, timeLimitOf, wantedOf } from '../../support/index.js';
 import { MemcachedWorld } from './memcached-world.js';
 
 for (const name of wantedOf(['memcached'])) {

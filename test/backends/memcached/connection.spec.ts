@@ -6,7 +6,7 @@ import {
 import { MemcachedError, unexpectedReplyError } from '../../../lib/backends/memcached/error.js';
 import { META_NOOP_COMMAND } from '../../../lib/backends/memcached/server-statistics.js';
 import { blockEventLoop, eventually, failureOf, freePort, SLACK_MS, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 import { MemcachedWorld } from './memcached-world.js';
 import { ScriptedServer } from './scripted-server.js';
 

@@ -3,8 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { memcached } from 'nestjs-distributed-lock/memcached';
 import type { MemcachedServer } from '../../servers/memcached-server.js';
-import { eventually, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, timeLimitOf, wantedOf } from '../../support/index.js';
 import { MemcachedWorld, win } from './memcached-world.js';
 
 const TTL_MS = 2_000;

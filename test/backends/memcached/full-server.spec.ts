@@ -1,6 +1,5 @@
 import type { LockService } from 'nestjs-distributed-lock/core';
-import { eventually, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, timeLimitOf, wantedOf } from '../../support/index.js';
 import { MemcachedWorld, win } from './memcached-world.js';
 
 const LONG_TTL_MS = 60_000;

@@ -10,7 +10,7 @@ import { probeCapabilities } from '../../../lib/backends/memcached/capability-pr
 import type { MemcachedServers } from '../../../lib/backends/memcached/servers.js';
 import { ServerClock } from '../../../lib/backends/memcached/server-clock.js';
 import { VerifiedConnection } from '../../../lib/backends/memcached/verified-connection.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 import { FAULT_NAMES } from './mangled.js';
 import { MangledConnection } from './mangled-connection.js';
 import { ModelServer } from './model-server.js';

@@ -1,8 +1,7 @@
 import { type LockBackend, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
-import type { Lease } from '../../../lib/core/leasing/lease.js';
+import { FaultProxy, type Lease, win as winOn, World } from '../../support/index.js';
 import { memcached, type MemcachedOptions } from 'nestjs-distributed-lock/memcached';
 import { MemcachedServer, type MemcachedServerOptions } from '../../servers/memcached-server.js';
-import { FaultProxy, win as winOn, World } from '../../support/index.js';
 
 /** A server of its own, and what a test opens on it. Ends with the test. */
 export class MemcachedWorld extends World {

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { MemcachedServer } from '../../servers/memcached-server.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 import { ModelServer } from './model-server.js';
 import { Random } from '../../support/random.js';
 

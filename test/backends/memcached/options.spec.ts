@@ -1,8 +1,7 @@
 import { LockBackendError, LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { memcached, type MemcachedOptions } from 'nestjs-distributed-lock/memcached';
 import { resolveMemcachedOptions } from '../../../lib/backends/memcached/options.js';
-import { wantedOf } from '../describe-backend.js';
-import { timeLimitOf } from '../../support/machine.js';
+import { timeLimitOf, wantedOf } from '../../support/index.js';
 
 for (const _ of wantedOf(['memcached'])) {
   describe('options', () => {

@@ -1,5 +1,5 @@
 import { type ReplyPart, ReplyParser } from '../../../lib/backends/memcached/transport/reply-parser.js';
-import { wantedOf } from '../describe-backend.js';
+import { describeWanted } from '../../support/wanted-backends.js';
 
 /** Every kind of reply. The blocks hold what would be lines, and bytes of which none is a character by itself. */
 const TRANSCRIPT = [
@@ -44,64 +44,62 @@ const PARTS: readonly ReplyPart[] = [
   { line: '' },
 ];
 
-for (const _ of wantedOf(['memcached'])) {
-  describe('replies', () => {
-    const bytes = Buffer.from(TRANSCRIPT);
+describeWanted(['memcached'], 'replies', () => {
+  const bytes = Buffer.from(TRANSCRIPT);
 
-    it('are the same wherever the network cuts them in two', () => {
-      for (let at = 0; at <= bytes.length; at += 1) {
-        expect(parse(bytes.subarray(0, at), bytes.subarray(at))).toEqual(PARTS);
-      }
-    });
-
-    it('are the same in pieces of every size', () => {
-      for (let size = 1; size <= 40; size += 1) {
-        const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (__, i) =>
-          bytes.subarray(i * size, (i + 1) * size),
-        );
-        expect(parse(...chunks)).toEqual(PARTS);
-      }
-    });
-
-    it('come as soon as they are complete, also those before something that makes no sense', () => {
-      const parser = new ReplyParser();
-      const seen: ReplyPart[] = [];
-      expect(() => {
-        for (const part of parser.parse(Buffer.from('HD\r\nEN\r\n\0\r\nHD\r\n'))) seen.push(part);
-      }).toThrow('no answer of a memcached server');
-      expect(seen).toEqual([{ line: 'HD' }, { line: 'EN' }]);
-    });
-
-    it.each([
-      ['a line that ends without CR', 'HD\nEN\r\n'],
-      ['a control character', 'HD \x07\r\n'],
-      ['a NUL before the end of the line has come', 'H\0'],
-      ['a CR in the middle', 'HD\rEN\r\n'],
-      ['bytes of a binary protocol', '\x4a\x00\x00\x00\x0a'],
-      ['text that is not ASCII', 'caf\u00e9\r\n'],
-      ['a line that never ends', 'x'.repeat(5_000)],
-      ['a line that is too long', `${'x'.repeat(5_000)}\r\n`],
-      ['a block without a size', 'VA\r\n'],
-      ['a block with a size that is no number', 'VA x c1\r\n'],
-      ['a block with a negative size', 'VALUE k 0 -1 5\r\n'],
-      ['a block larger than any item', 'VA 1048577\r\n'],
-      ['a block of an absurd size', 'VALUE k 0 99999999999999999999 5\r\n'],
-      ['a block that is longer than its size', 'VA 3 c1\r\nabcd\r\n'],
-      ['a block that ends with a bare line feed', 'VA 3 c1\r\nabc\nHD\r\n'],
-    ])('are none, and said to be none: %s', (_what, text) => {
-      expect(() => parse(Buffer.from(text))).toThrow(expect.objectContaining({ kind: 'protocol' }));
-      const single = Array.from(Buffer.from(text), (byte) => Buffer.of(byte));
-      expect(() => parse(...single)).toThrow(expect.objectContaining({ kind: 'protocol' }));
-    });
-
-    it('are not kept longer than a line or a block may be', () => {
-      const parser = new ReplyParser();
-      expect(() => {
-        for (let i = 0; i < 10_000; i += 1) Array.from(parser.parse(Buffer.from('x')));
-      }).toThrow('no answer of a memcached server: "xxx');
-    });
+  it('are the same wherever the network cuts them in two', () => {
+    for (let at = 0; at <= bytes.length; at += 1) {
+      expect(parse(bytes.subarray(0, at), bytes.subarray(at))).toEqual(PARTS);
+    }
   });
-}
+
+  it('are the same in pieces of every size', () => {
+    for (let size = 1; size <= 40; size += 1) {
+      const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (__, i) =>
+        bytes.subarray(i * size, (i + 1) * size),
+      );
+      expect(parse(...chunks)).toEqual(PARTS);
+    }
+  });
+
+  it('come as soon as they are complete, also those before something that makes no sense', () => {
+    const parser = new ReplyParser();
+    const seen: ReplyPart[] = [];
+    expect(() => {
+      for (const part of parser.parse(Buffer.from('HD\r\nEN\r\n\0\r\nHD\r\n'))) seen.push(part);
+    }).toThrow('no answer of a memcached server');
+    expect(seen).toEqual([{ line: 'HD' }, { line: 'EN' }]);
+  });
+
+  it.each([
+    ['a line that ends without CR', 'HD\nEN\r\n'],
+    ['a control character', 'HD \x07\r\n'],
+    ['a NUL before the end of the line has come', 'H\0'],
+    ['a CR in the middle', 'HD\rEN\r\n'],
+    ['bytes of a binary protocol', '\x4a\x00\x00\x00\x0a'],
+    ['text that is not ASCII', 'caf\u00e9\r\n'],
+    ['a line that never ends', 'x'.repeat(5_000)],
+    ['a line that is too long', `${'x'.repeat(5_000)}\r\n`],
+    ['a block without a size', 'VA\r\n'],
+    ['a block with a size that is no number', 'VA x c1\r\n'],
+    ['a block with a negative size', 'VALUE k 0 -1 5\r\n'],
+    ['a block larger than any item', 'VA 1048577\r\n'],
+    ['a block of an absurd size', 'VALUE k 0 99999999999999999999 5\r\n'],
+    ['a block that is longer than its size', 'VA 3 c1\r\nabcd\r\n'],
+    ['a block that ends with a bare line feed', 'VA 3 c1\r\nabc\nHD\r\n'],
+  ])('are none, and said to be none: %s', (_what, text) => {
+    expect(() => parse(Buffer.from(text))).toThrow(expect.objectContaining({ kind: 'protocol' }));
+    const single = Array.from(Buffer.from(text), (byte) => Buffer.of(byte));
+    expect(() => parse(...single)).toThrow(expect.objectContaining({ kind: 'protocol' }));
+  });
+
+  it('are not kept longer than a line or a block may be', () => {
+    const parser = new ReplyParser();
+    expect(() => {
+      for (let i = 0; i < 10_000; i += 1) Array.from(parser.parse(Buffer.from('x')));
+    }).toThrow('no answer of a memcached server: "xxx');
+  });
+});
 
 function parse(...chunks: readonly Buffer[]): ReplyPart[] {
   const parser = new ReplyParser();

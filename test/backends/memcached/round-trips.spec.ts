@@ -1,6 +1,5 @@
 import { LockService } from 'nestjs-distributed-lock/core';
-import { atLeastMs, eventually, throughout } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { atLeastMs, eventually, throughout, wantedOf } from '../../support/index.js';
 import { MemcachedWorld } from './memcached-world.js';
 
 const PROTOCOLS = { 'memcached-meta': 'meta', 'memcached-classic': 'classic' } as const;

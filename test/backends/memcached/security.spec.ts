@@ -3,8 +3,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { createServer } from 'node:tls';
 import { inspect } from 'node:util';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
-import { eventually, failureOf, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, failureOf, timeLimitOf, wantedOf } from '../../support/index.js';
 import { MemcachedWorld } from './memcached-world.js';
 
 const CONNECT_MS = timeLimitOf(1_000);

@@ -1,5 +1,5 @@
 import { ServerClock } from '../../../lib/backends/memcached/server-clock.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 
 const T = 1_800_000_000;
 

@@ -1,14 +1,15 @@
 import { isLockError } from 'nestjs-distributed-lock/core';
 import { resolveMemcachedOptions } from '../../../lib/backends/memcached/options.js';
 import { MemcachedServers } from '../../../lib/backends/memcached/servers.js';
-import { eventually, failureOf } from '../../support/index.js';
+import { describeWanted, eventually, failureOf } from '../../support/index.js';
 import { MemcachedServer } from '../../servers/memcached-server.js';
-import { wantedOf } from '../describe-backend.js';
 
 const PROTOCOLS = { 'memcached-meta': 'meta', 'memcached-classic': 'classic' } as const;
 
-for (const name of wantedOf(['memcached-meta', 'memcached-classic'])) {
-  describe(`M7: the list of servers, ${name}, of a process that runs when all items are lost`, () => {
+describeWanted(
+  ['memcached-meta', 'memcached-classic'],
+  'M7: the list of servers, %s, of a process that runs when all items are lost',
+  (name) => {
     let [first, second]: MemcachedServer[] = [];
     const opened: MemcachedServers[] = [];
 
@@ -55,5 +56,5 @@ for (const name of wantedOf(['memcached-meta', 'memcached-classic'])) {
       );
       await expect(failureOf(readClocks(running))).resolves.toMatchObject({ option: 'servers' });
     });
-  });
-}
+  },
+);

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { LockBackendError, LockConfigurationError } from 'nestjs-distributed-lock/core';
-import { eventually, failureOf, freePort, SLACK_MS, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, failureOf, freePort, SLACK_MS, timeLimitOf, wantedOf } from '../../support/index.js';
 import { MemcachedWorld } from './memcached-world.js';
 
 /** A connection is idle after so long, and silent when an answer takes so long. */

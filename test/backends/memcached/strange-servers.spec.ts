@@ -6,9 +6,8 @@ import { hostname } from 'node:os';
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { memcached } from 'nestjs-distributed-lock/memcached';
 import { packLease } from '../../../lib/backends/memcached/lease-value.js';
-import { atLeastMs, eventually, failureOf, freePort, RedisServer, timeLimitOf } from '../../support/index.js';
+import { atLeastMs, eventually, failureOf, freePort, RedisServer, timeLimitOf, wantedOf } from '../../support/index.js';
 import { MemcachedServer } from '../../servers/memcached-server.js';
-import { wantedOf } from '../describe-backend.js';
 import { MemcachedWorld } from './memcached-world.js';
 import { ScriptedServer } from './scripted-server.js';
 

@@ -1,5 +1,4 @@
-import { eventually } from '../../support/eventually.js';
-import { wantedOf } from '../describe-backend.js';
+import { describeWanted, eventually, wantedOf } from '../../support/index.js';
 import { MemcachedWorld, win } from './memcached-world.js';
 
 const PROTOCOLS = { 'memcached-meta': 'meta', 'memcached-classic': 'classic' } as const;
@@ -57,21 +56,19 @@ for (const name of wantedOf(['memcached-meta', 'memcached-classic'])) {
   });
 }
 
-for (const _ of wantedOf(['memcached'])) {
-  describe('fencing tokens', () => {
-    it('M2: follow the server’s clock, not ours, so that a server an hour ahead does no harm as long as it stays so', async () => {
-      await using world = await MemcachedWorld.start({ env: shifted(1) });
-      const before = await win(world.backend(), 'k');
-      expect(Number(before.fencingToken) / 1e3 - Date.now()).toBeGreaterThan(3_590_000);
-      // Maximum error about the server's clock where the clock of this process does not help.
-      await new Promise((resolve) => setTimeout(resolve, 2_500));
-      await world.server.restart({ empty: true });
-      const after = await win(world.backend(), 'k');
-      expect(after.fencingToken).toBeGreaterThan(before.fencingToken);
-      // The limit: a clock that is set back over a loss. Only a resource that has seen the former token can tell.
-      await world.server.restart({ empty: true, env: {} });
-      const setBack = await win(world.backend(), 'k');
-      expect(setBack.fencingToken).toBeLessThan(after.fencingToken);
-    });
+describeWanted(['memcached'], 'fencing tokens', () => {
+  it('M2: follow the server’s clock, not ours, so that a server an hour ahead does no harm as long as it stays so', async () => {
+    await using world = await MemcachedWorld.start({ env: shifted(1) });
+    const before = await win(world.backend(), 'k');
+    expect(Number(before.fencingToken) / 1e3 - Date.now()).toBeGreaterThan(3_590_000);
+    // Maximum error about the server's clock where the clock of this process does not help.
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    await world.server.restart({ empty: true });
+    const after = await win(world.backend(), 'k');
+    expect(after.fencingToken).toBeGreaterThan(before.fencingToken);
+    // The limit: a clock that is set back over a loss. Only a resource that has seen the former token can tell.
+    await world.server.restart({ empty: true, env: {} });
+    const setBack = await win(world.backend(), 'k');
+    expect(setBack.fencingToken).toBeLessThan(after.fencingToken);
   });
-}
+});

@@ -1,7 +1,6 @@
 import { setImmediate as checkPhase } from 'node:timers/promises';
 import { LockService } from 'nestjs-distributed-lock/core';
-import { atLeastMs, blockEventLoop } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { atLeastMs, blockEventLoop, wantedOf } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 
 /** Beyond what the server may need on a busy machine. The test stands still for twenty times as long. */

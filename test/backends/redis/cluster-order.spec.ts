@@ -2,8 +2,7 @@ import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { leadOf, toldFirst } from '../../faults/cut-off.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
-import { wantedOf } from '../describe-backend.js';
+import { FaultProxy, wantedOf } from '../../support/index.js';
 
 /** `ORDER_ROUNDS=200` for the whole of it. */
 const ROUNDS = Number(process.env.ORDER_ROUNDS ?? 20);

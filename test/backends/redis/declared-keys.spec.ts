@@ -4,16 +4,11 @@ import { RedisServer } from '../../servers/redis-server.js';
 import { DeclaredKeysProxy } from '../../support/declared-keys-proxy.js';
 
 describe('a server that wants all keys of a script declared', () => {
-  let server: RedisServer;
   let proxy: DeclaredKeysProxy;
-
+  afterAll(() => proxy.stop());
+  const server = RedisServer.shared();
   beforeAll(async () => {
-    server = await RedisServer.start();
     proxy = await DeclaredKeysProxy.start(server.port);
-  });
-  afterAll(async () => {
-    await proxy.stop();
-    await server.stop();
   });
 
   it('refuses the first call, and gets the names with all others', async () => {

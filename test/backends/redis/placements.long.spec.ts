@@ -18,12 +18,7 @@ const AT_ONCE = 100;
 const OF_SCRIPTS: Likeness = { ofMixedLimits: false, whileSilent: false, whileOpen: false };
 
 describe('the line of Redis, that in a value, and that of nodes', () => {
-  let server: RedisServer;
-
-  beforeAll(async () => {
-    server = await RedisServer.start();
-  });
-  afterAll(() => server.stop());
+  const server = RedisServer.shared();
 
   async function firstWrong(scripts: LineScripts, count: number): Promise<string | undefined> {
     const placement = await ScriptPlacement.start(server.url, scripts);

@@ -7,17 +7,12 @@ import type { RoundTripsApi } from './round-trips-child.js';
 const SENT = ['eval', 'evalsha'];
 
 describe('round trips to Redis, counted by the server', () => {
-  let server: RedisServer;
   let locks: LockService;
-
+  afterAll(() => locks.close());
+  const server = RedisServer.shared();
   beforeAll(async () => {
-    server = await RedisServer.start();
     locks = new LockService(redis({ url: server.url }));
     await (await locks.acquire('warm-up')).release();
-  });
-  afterAll(async () => {
-    await locks.close();
-    await server.stop();
   });
 
   const sent = async (): Promise<number> => {

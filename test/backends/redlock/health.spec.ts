@@ -1,9 +1,8 @@
 import { inspect } from 'node:util';
 import { type BackendHealth, LockService } from 'nestjs-distributed-lock/core';
 import { redlock } from 'nestjs-distributed-lock/redlock';
-import { eventually, failureOf, freePort, Holder, timeLimitOf } from '../../support/index.js';
+import { eventually, failureOf, freePort, Holder, timeLimitOf, wantedOf } from '../../support/index.js';
 import { ownerName } from '../../support/owner-name.js';
-import { wantedOf } from '../describe-backend.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
 
 wantedOf(['redlock']).forEach((name) =>

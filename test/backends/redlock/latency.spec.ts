@@ -1,6 +1,5 @@
 import type { LockService } from 'nestjs-distributed-lock/core';
-import { eventually } from '../../support/eventually.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, wantedOf } from '../../support/index.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
 
 const ROUNDS = 400;

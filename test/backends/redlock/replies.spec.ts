@@ -1,6 +1,5 @@
 import { LockBackendError, type LockService } from 'nestjs-distributed-lock/core';
-import { eventually, failureOf, type FaultProxy, handled } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, failureOf, type FaultProxy, handled, wantedOf } from '../../support/index.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
 
 const LONG_TTL_MS = 60_000;

@@ -1,5 +1,4 @@
-import { aborted, atLeastMs, eventually, failureOf, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { aborted, atLeastMs, eventually, failureOf, timeLimitOf, wantedOf } from '../../support/index.js';
 import { RedlockWorld } from './redlock-world.js';
 
 const LONG_TTL_MS = 20_000;

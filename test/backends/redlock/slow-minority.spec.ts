@@ -1,6 +1,5 @@
 import type { LockService } from 'nestjs-distributed-lock/core';
-import { eventually, type FaultProxy, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, type FaultProxy, timeLimitOf, wantedOf } from '../../support/index.js';
 import { RedlockWorld, type WorldOptions } from './redlock-world.js';
 
 const LATE_MS = 300;

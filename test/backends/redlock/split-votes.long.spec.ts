@@ -1,6 +1,5 @@
 import type { LockBackend } from 'nestjs-distributed-lock/core';
-import { atLeastMs, contend as contendOn, eventually, SLACK_MS } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { atLeastMs, contend as contendOn, eventually, SLACK_MS, wantedOf } from '../../support/index.js';
 import { RedlockWorld } from './redlock-world.js';
 
 const CONTENDERS = 50;

@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { EVICT, JOIN, TAKE_BACK, VOTE } from '../../../lib/backends/redlock/redlock-scripts.js';
 import { RENEW } from '../../../lib/backends/redis/scripts/lease-scripts.js';
-import { RedisServer } from '../../servers/redis-server.js';
-import { wantedOf } from '../describe-backend.js';
+import { RedisServer, wantedOf } from '../../support/index.js';
 import { type Answer, type Candidate, EMPTY, free, type NodeState, takeBack, vote } from './model/node.js';
 
 const KEYS = ['redlock:{k}', 'redlock:{k}:f', 'redlock:since'] as const;
@@ -63,17 +62,13 @@ function withClock({ source }: { readonly source: string }): string {
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`the script of ${name}`, () => {
-    let server: RedisServer;
     let redis: Redis;
+    afterAll(() => redis.disconnect());
+    const server = RedisServer.shared();
     /** The last owner that was evicted. */
     let evicted: number | undefined;
-    beforeAll(async () => {
-      server = await RedisServer.start();
+    beforeAll(() => {
       redis = new Redis(server.url);
-    });
-    afterAll(async () => {
-      redis.disconnect();
-      await server.stop();
     });
 
     it('does on a real server what the model of a node does, whatever happens to it', async () => {

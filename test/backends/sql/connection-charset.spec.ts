@@ -1,29 +1,28 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { mysql, type MysqlOptions } from 'nestjs-distributed-lock/mysql';
 import { MysqlServer } from '../../servers/mysql-server.js';
-import { wantedOf } from '../describe-backend.js';
+import { describeWanted, timeLimitOf } from '../../support/index.js';
 import { openConnection } from './databases.js';
-import { timeLimitOf } from '../../support/machine.js';
 
 /** A character set that has no Ł, as some applications still set it for their connections. */
 const CONNECTION = { charset: 'latin1_swedish_ci' };
 const KEY = 'Łódź';
 const LABEL = 'Kraków, Łódź';
 
-for (const name of wantedOf(['mariadb', 'mysql'])) {
-  describe(`a connection whose character set cannot write the texts of the locks, ${name}`, () => {
-    let server: MysqlServer;
+describeWanted(
+  ['mariadb', 'mysql'],
+  'a connection whose character set cannot write the texts of the locks, %s',
+  (name) => {
     const services: LockService[] = [];
+    afterEach(() => Promise.all(services.splice(0).map((service) => service.close())));
+    const server = MysqlServer.shared(name);
     beforeAll(async () => {
-      server = await MysqlServer.start(name);
       const connection = await openConnection(name, server.url);
       await connection.ask(
         'create table app_lock (name varchar(100) character set utf8mb4 primary key, owner varchar(100))',
       );
       await connection.end();
     });
-    afterEach(() => Promise.all(services.splice(0).map((service) => service.close())));
-    afterAll(() => server.stop());
 
     const open = (options: Partial<MysqlOptions> = {}): LockService => {
       const backend = mysql({ url: server.url, connection: CONNECTION, synchronize: true, ...options });
@@ -59,5 +58,5 @@ for (const name of wantedOf(['mariadb', 'mysql'])) {
       expect(keys).toEqual([KEY]);
       await lock.release();
     });
-  });
-}
+  },
+);

@@ -1,14 +1,15 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { Client } from 'pg';
-import { connectBackend } from '../../support/harness-connection.js';
-import { wantedOf } from '../describe-backend.js';
+import { connectBackend, describeWanted } from '../../support/index.js';
 import { sqlHarness } from '../typeorm/harness.js';
 
 const HELD_SQL = `select ((classid::bigint << 32) | objid::bigint)::text as id from pg_locks where locktype = 'advisory'`;
 
 /** PostgreSQL frees the locks of a session that ends one after the other, so that others see some of them for a moment. */
-for (const name of wantedOf(['postgres-row', 'postgres-session'])) {
-  describe(`a holder of whom the server has freed one of two locks, ${name}`, () => {
+describeWanted(
+  ['postgres-row', 'postgres-session'],
+  'a holder of whom the server has freed one of two locks, %s',
+  (name) => {
     const harness = sqlHarness(name, { sessionTtlMs: 20_000 });
     beforeAll(() => harness.start());
     afterAll(() => harness.stop());
@@ -37,5 +38,5 @@ for (const name of wantedOf(['postgres-row', 'postgres-session'])) {
       await client.end();
       await service.close();
     });
-  });
-}
+  },
+);

@@ -2,165 +2,164 @@ import { LockConfigurationError, LockService, LockTimeoutError } from 'nestjs-di
 import { mysql, rowClient } from 'nestjs-distributed-lock/mysql';
 import { fromSqlite, lockIn } from 'nestjs-distributed-lock/sql';
 import { PgBouncer } from '../../servers/pg-bouncer.js';
-import { spawnChild } from '../../support/processes.js';
-import { wantedOf } from '../describe-backend.js';
+import { describeWanted, spawnChild } from '../../support/index.js';
 import { type Connection, DATABASES, openConnection, TestDatabase } from './databases.js';
 import type { LockInApi } from './lock-in-child.js';
 
 /** Transactions of the two processes together. */
 const TRANSACTIONS = Number(process.env.LOCK_IN_TRANSACTIONS ?? 400);
 
-for (const name of wantedOf(DATABASES)) {
-  describe(`a lock inside of an open transaction, ${name}`, () => {
-    let database: TestDatabase;
-    const open: Connection[] = [];
+describeWanted(DATABASES, 'a lock inside of an open transaction, %s', (name) => {
+  let database: TestDatabase;
+  const open: Connection[] = [];
 
-    beforeAll(async () => {
-      database = await TestDatabase.start(name);
-    });
-    afterEach(() => Promise.all(open.splice(0).map((connection) => connection.end())));
-    afterAll(() => database.stop());
-
-    const connect = async (url = database.url): Promise<Connection> => {
-      const connection = await openConnection(name, url);
-      open.push(connection);
-      return connection;
-    };
-    const begin = async (): Promise<Connection> => {
-      const connection = await connect();
-      await connection.begin();
-      return connection;
-    };
-
-    const takeNumbers = async (url = database.url): Promise<void> => {
-      const operator = await connect();
-      await operator.ask('drop table if exists numbers');
-      await operator.ask('create table numbers (n integer)');
-      const file = new URL('./lock-in-child.ts', import.meta.url);
-      const children = await Promise.all([0, 1].map(() => spawnChild<LockInApi>(file)));
-      try {
-        await Promise.all(
-          children.map((child) => child.call('takeNumbers', { name, url, count: TRANSACTIONS / children.length })),
-        );
-      } finally {
-        await Promise.all(children.map((child) => child.kill()));
-      }
-      const [row] = await operator.ask('select count(distinct n) as numbers, max(n) as newest from numbers');
-      expect([Number(row?.['numbers']), Number(row?.['newest'])]).toEqual([TRANSACTIONS, TRANSACTIONS]);
-    };
-
-    it('excludes two processes: no number of a list twice', () => takeNumbers());
-
-    if (name === 'postgres') {
-      it('excludes them behind PgBouncer in transaction mode, too', async () => {
-        const { server } = database;
-        if (!server) throw new Error('no server');
-        await using bouncer = await PgBouncer.start(server, 2);
-        await takeNumbers(Object.assign(new URL(database.url), { port: String(bouncer.port) }).href);
-      });
-
-      it('is refused where the transaction would read what was there before the wait', async () => {
-        for (const level of ['repeatable read', 'serializable']) {
-          const connection = await connect();
-          await connection.ask(`begin isolation level ${level}`);
-          await expect(lockIn(connection.tx, 'k')).rejects.toThrow(/READ COMMITTED/u);
-          await connection.ask('rollback');
-        }
-      });
-
-      it('takes READ UNCOMMITTED for what PostgreSQL makes of it', async () => {
-        const connection = await connect();
-        await connection.ask('begin isolation level read uncommitted');
-        await lockIn(connection.tx, 'uncommitted');
-      });
-
-      it('leaves the limit of waits as it was', async () => {
-        const [first, second] = [await begin(), await begin()];
-        await lockIn(first.tx, 'limit');
-        await second.ask("set local lock_timeout = '7s'");
-        await expect(lockIn(second.tx, 'limit', { waitMs: 50 })).rejects.toThrow(LockTimeoutError);
-        await expect(second.ask('show lock_timeout')).resolves.toEqual([{ lock_timeout: '7s' }]);
-      });
-    }
-
-    it('waits for the commit of another transaction, and then has the key', async () => {
-      const [first, second] = [await begin(), await begin()];
-      await lockIn(first.tx, 'waits');
-      const order: string[] = [];
-      const waiting = lockIn(second.tx, 'waits', { waitMs: 20_000 }).then(() => order.push('second'));
-      await expect(lockIn((await begin()).tx, 'waits', { waitMs: 0 })).rejects.toThrow(LockTimeoutError);
-      order.push('first');
-      await first.ask('commit');
-      await waiting;
-      expect(order).toEqual(['first', 'second']);
-      await second.ask('rollback');
-      await lockIn((await begin()).tx, 'waits', { waitMs: 0 });
-    });
-
-    it('gives up after waitMs, and the transaction goes on', async () => {
-      const [first, second] = [await begin(), await begin()];
-      await lockIn(first.tx, 'held');
-      await expect(lockIn(second.tx, 'held', { waitMs: 100 })).rejects.toMatchObject({
-        code: 'LOCK_TIMEOUT',
-        waitMs: 100,
-      });
-      await expect(second.ask('select 1 as one')).resolves.toMatchObject([{}]);
-      await second.ask('commit');
-      await first.ask('commit');
-    });
-
-    it('waits for longer than a server can count', async () => {
-      const [first, second] = [await begin(), await begin()];
-      await lockIn(first.tx, 'patience');
-      const waiting = lockIn(second.tx, 'patience', { waitMs: Number.MAX_SAFE_INTEGER });
-      await first.ask('commit');
-      await waiting;
-    });
-
-    it('is freed when its holder dies', async () => {
-      const first = await begin();
-      await lockIn(first.tx, 'dies');
-      open.splice(open.indexOf(first), 1);
-      await first.end();
-      await lockIn((await begin()).tx, 'dies', { waitMs: 20_000 });
-    });
-
-    it('may be taken again in the same transaction', async () => {
-      const connection = await begin();
-      await lockIn(connection.tx, 'again');
-      await lockIn(connection.tx, 'again', { waitMs: 0 });
-      await lockIn(connection.tx, 'another', { waitMs: 1_000 });
-    });
-
-    it('is refused outside of a transaction, where it would end at once', async () => {
-      const connection = await connect();
-      await expect(lockIn(connection.tx, 'k')).rejects.toThrow(LockConfigurationError);
-      await expect(lockIn(connection.tx, 'k', { waitMs: -1 })).rejects.toThrow(/waitMs/u);
-    });
-
-    if (name !== 'sqlite') {
-      it('ends with a rollback to a savepoint before it, for new keys and known ones', async () => {
-        for (let round = 0; round < 2; round += 1) {
-          const [first, second] = [await begin(), await begin()];
-          await first.ask('savepoint before_it');
-          await lockIn(first.tx, 'inner');
-          await first.ask('rollback to savepoint before_it');
-          await lockIn(second.tx, 'inner', { waitMs: 0 });
-          await second.ask('commit');
-        }
-      });
-
-      it('keeps other keys apart', async () => {
-        const [first, second] = [await begin(), await begin()];
-        await lockIn(first.tx, 'one');
-        await lockIn(second.tx, 'two', { waitMs: 0 });
-      });
-    }
+  beforeAll(async () => {
+    database = await TestDatabase.start(name);
   });
-}
+  afterEach(() => Promise.all(open.splice(0).map((connection) => connection.end())));
+  afterAll(() => database.stop());
 
-for (const name of wantedOf(['mariadb', 'mysql'])) {
-  describe(`a lock where the server ends transactions that waited for too long, ${name}`, () => {
+  const connect = async (url = database.url): Promise<Connection> => {
+    const connection = await openConnection(name, url);
+    open.push(connection);
+    return connection;
+  };
+  const begin = async (): Promise<Connection> => {
+    const connection = await connect();
+    await connection.begin();
+    return connection;
+  };
+
+  const takeNumbers = async (url = database.url): Promise<void> => {
+    const operator = await connect();
+    await operator.ask('drop table if exists numbers');
+    await operator.ask('create table numbers (n integer)');
+    const file = new URL('./lock-in-child.ts', import.meta.url);
+    const children = await Promise.all([0, 1].map(() => spawnChild<LockInApi>(file)));
+    try {
+      await Promise.all(
+        children.map((child) => child.call('takeNumbers', { name, url, count: TRANSACTIONS / children.length })),
+      );
+    } finally {
+      await Promise.all(children.map((child) => child.kill()));
+    }
+    const [row] = await operator.ask('select count(distinct n) as numbers, max(n) as newest from numbers');
+    expect([Number(row?.['numbers']), Number(row?.['newest'])]).toEqual([TRANSACTIONS, TRANSACTIONS]);
+  };
+
+  it('excludes two processes: no number of a list twice', () => takeNumbers());
+
+  if (name === 'postgres') {
+    it('excludes them behind PgBouncer in transaction mode, too', async () => {
+      const { server } = database;
+      if (!server) throw new Error('no server');
+      await using bouncer = await PgBouncer.start(server, 2);
+      await takeNumbers(Object.assign(new URL(database.url), { port: String(bouncer.port) }).href);
+    });
+
+    it('is refused where the transaction would read what was there before the wait', async () => {
+      for (const level of ['repeatable read', 'serializable']) {
+        const connection = await connect();
+        await connection.ask(`begin isolation level ${level}`);
+        await expect(lockIn(connection.tx, 'k')).rejects.toThrow(/READ COMMITTED/u);
+        await connection.ask('rollback');
+      }
+    });
+
+    it('takes READ UNCOMMITTED for what PostgreSQL makes of it', async () => {
+      const connection = await connect();
+      await connection.ask('begin isolation level read uncommitted');
+      await lockIn(connection.tx, 'uncommitted');
+    });
+
+    it('leaves the limit of waits as it was', async () => {
+      const [first, second] = [await begin(), await begin()];
+      await lockIn(first.tx, 'limit');
+      await second.ask("set local lock_timeout = '7s'");
+      await expect(lockIn(second.tx, 'limit', { waitMs: 50 })).rejects.toThrow(LockTimeoutError);
+      await expect(second.ask('show lock_timeout')).resolves.toEqual([{ lock_timeout: '7s' }]);
+    });
+  }
+
+  it('waits for the commit of another transaction, and then has the key', async () => {
+    const [first, second] = [await begin(), await begin()];
+    await lockIn(first.tx, 'waits');
+    const order: string[] = [];
+    const waiting = lockIn(second.tx, 'waits', { waitMs: 20_000 }).then(() => order.push('second'));
+    await expect(lockIn((await begin()).tx, 'waits', { waitMs: 0 })).rejects.toThrow(LockTimeoutError);
+    order.push('first');
+    await first.ask('commit');
+    await waiting;
+    expect(order).toEqual(['first', 'second']);
+    await second.ask('rollback');
+    await lockIn((await begin()).tx, 'waits', { waitMs: 0 });
+  });
+
+  it('gives up after waitMs, and the transaction goes on', async () => {
+    const [first, second] = [await begin(), await begin()];
+    await lockIn(first.tx, 'held');
+    await expect(lockIn(second.tx, 'held', { waitMs: 100 })).rejects.toMatchObject({
+      code: 'LOCK_TIMEOUT',
+      waitMs: 100,
+    });
+    await expect(second.ask('select 1 as one')).resolves.toMatchObject([{}]);
+    await second.ask('commit');
+    await first.ask('commit');
+  });
+
+  it('waits for longer than a server can count', async () => {
+    const [first, second] = [await begin(), await begin()];
+    await lockIn(first.tx, 'patience');
+    const waiting = lockIn(second.tx, 'patience', { waitMs: Number.MAX_SAFE_INTEGER });
+    await first.ask('commit');
+    await waiting;
+  });
+
+  it('is freed when its holder dies', async () => {
+    const first = await begin();
+    await lockIn(first.tx, 'dies');
+    open.splice(open.indexOf(first), 1);
+    await first.end();
+    await lockIn((await begin()).tx, 'dies', { waitMs: 20_000 });
+  });
+
+  it('may be taken again in the same transaction', async () => {
+    const connection = await begin();
+    await lockIn(connection.tx, 'again');
+    await lockIn(connection.tx, 'again', { waitMs: 0 });
+    await lockIn(connection.tx, 'another', { waitMs: 1_000 });
+  });
+
+  it('is refused outside of a transaction, where it would end at once', async () => {
+    const connection = await connect();
+    await expect(lockIn(connection.tx, 'k')).rejects.toThrow(LockConfigurationError);
+    await expect(lockIn(connection.tx, 'k', { waitMs: -1 })).rejects.toThrow(/waitMs/u);
+  });
+
+  if (name !== 'sqlite') {
+    it('ends with a rollback to a savepoint before it, for new keys and known ones', async () => {
+      for (let round = 0; round < 2; round += 1) {
+        const [first, second] = [await begin(), await begin()];
+        await first.ask('savepoint before_it');
+        await lockIn(first.tx, 'inner');
+        await first.ask('rollback to savepoint before_it');
+        await lockIn(second.tx, 'inner', { waitMs: 0 });
+        await second.ask('commit');
+      }
+    });
+
+    it('keeps other keys apart', async () => {
+      const [first, second] = [await begin(), await begin()];
+      await lockIn(first.tx, 'one');
+      await lockIn(second.tx, 'two', { waitMs: 0 });
+    });
+  }
+});
+
+describeWanted(
+  ['mariadb', 'mysql'],
+  'a lock where the server ends transactions that waited for too long, %s',
+  (name) => {
     let database: TestDatabase;
     const open: Connection[] = [];
 
@@ -227,8 +226,8 @@ for (const name of wantedOf(['mariadb', 'mysql'])) {
       await operator.ask('rollback');
       await expect(operator.ask('select count(*) as pairs from pairs')).resolves.toEqual([{ pairs: 2 }]);
     });
-  });
-}
+  },
+);
 
 describe('a lock by node:sqlite, whose errors have a number', () => {
   it('waits while another process writes, and gives up after waitMs', async () => {

@@ -4,11 +4,10 @@ import { mysql, type MysqlOptions } from 'nestjs-distributed-lock/mysql';
 import { postgres, type PostgresOptions } from 'nestjs-distributed-lock/postgres';
 import { Addresses } from '../../../lib/backends/sql/connections/addresses.js';
 import { Sockets } from '../../../lib/backends/sql/connections/sockets.js';
-import { FaultProxy, freePort, timeLimitOf } from '../../support/index.js';
+import { describeWanted, FaultProxy, freePort, timeLimitOf } from '../../support/index.js';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
 import { systemClock } from '../../../lib/core/time/timers.js';
-import { wantedOf } from '../describe-backend.js';
 import { openConnection } from './databases.js';
 
 const STRATEGIES = ['lease', 'row', 'session'] as const;
@@ -20,101 +19,88 @@ afterEach(() => Promise.all(toClose.splice(0).map((opened) => opened.close())));
 
 const atPort = (url: string, port: number): string => Object.assign(new URL(url), { port: String(port) }).href;
 
-for (const name of wantedOf(['mariadb'])) {
-  describe(`a list of urls, ${name}`, () => {
-    let reader: MysqlServer;
-    let refusing: MysqlServer;
-    let writer: MysqlServer;
-    const open = (options: MysqlOptions): LockService => {
-      const service = new LockService(mysql({ synchronize: true, ...options }));
-      toClose.push(service);
-      return service;
-    };
-    const ask = async (url: string, sql: string): Promise<void> => {
-      const connection = await openConnection('mariadb', url);
-      await connection.ask(sql);
-      await connection.end();
-    };
+describeWanted(['mariadb'], 'a list of urls, %s', () => {
+  let reader: MysqlServer;
+  let refusing: MysqlServer;
+  let writer: MysqlServer;
+  const open = (options: MysqlOptions): LockService => {
+    const service = new LockService(mysql({ synchronize: true, ...options }));
+    toClose.push(service);
+    return service;
+  };
+  const ask = async (url: string, sql: string): Promise<void> => {
+    const connection = await openConnection('mariadb', url);
+    await connection.ask(sql);
+    await connection.end();
+  };
 
-    beforeAll(async () => {
-      writer = await MysqlServer.start('mariadb');
-      reader = await MysqlServer.start('mariadb', ['--innodb-read-only']);
-      refusing = await MysqlServer.start('mariadb', ['--init-connect=set session transaction read only']);
-    });
-    afterAll(() => Promise.all([reader.stop(), refusing.stop(), writer.stop()]));
-
-    it.each(STRATEGIES)('a server whose storage engine is read-only is passed over: %s', async (strategy) => {
-      await (await open({ url: [reader.url, writer.url], strategy }).acquire('k')).release();
-    });
-
-    it.each(STRATEGIES)('the first request has its lock from the second server: %s', async (strategy) => {
-      for (const first of [reader.url, atPort(writer.url, await freePort())])
-        await expectLockAtOnce(open({ url: [first, writer.url], strategy }));
-    });
-
-    it.each(STRATEGIES)(
-      'a server that refuses writes only when they come is passed over next: %s',
-      async (strategy) => {
-        const urls = [refusing.url, writer.url];
-        for (const url of urls) {
-          await ask(url, `create or replace user app@'%'`);
-          await ask(url, `grant all on test.* to app@'%'`);
-          await (await open({ url }).acquire('the table is there')).release();
-        }
-        const url = urls.map((address) => Object.assign(new URL(address), { username: 'app' }).href);
-        const service = open({ url, strategy });
-        await (await service.acquire('k', { waitMs: 10_000 })).release();
-      },
-    );
-
-    it.each([{ connectTimeoutMs: 20_000 }, { connection: { connectTimeout: 10_000 } }])(
-      'an address has its share of the time, or what the driver is told: %j',
-      async (options) => {
-        await using way = await openSlowWay(writer);
-        await (await open({ url: await way.urls(writer.url), ...options }).acquire('slow', { waitMs: 0 })).release();
-      },
-    );
+  beforeAll(async () => {
+    writer = await MysqlServer.start('mariadb');
+    reader = await MysqlServer.start('mariadb', ['--innodb-read-only']);
+    refusing = await MysqlServer.start('mariadb', ['--init-connect=set session transaction read only']);
   });
-}
+  afterAll(() => Promise.all([reader.stop(), refusing.stop(), writer.stop()]));
 
-for (const name of wantedOf(['postgres'])) {
-  describe(`a list of urls, ${name}`, () => {
-    let server: PostgresServer;
-    beforeAll(async () => {
-      server = await PostgresServer.start();
-    });
-    afterAll(() => server.stop());
-
-    it.each(STRATEGIES)('the first request has its lock from the second server: %s', async (strategy) => {
-      const url = [atPort(server.url, await freePort()), server.url];
-      const service = new LockService(postgres({ synchronize: true, url, strategy }));
-      toClose.push(service);
-      await expectLockAtOnce(service);
-    });
-
-    it('a pooler that lets in and answers no statement is passed over by the next attempt', async () => {
-      const proxy = await FaultProxy.start(server);
-      toClose.push(proxy);
-      const forgetEachAsker = (): void => void proxy.forgetAfter('transaction_read_only').then(forgetEachAsker);
-      forgetEachAsker();
-      const service = new LockService(
-        postgres({ synchronize: true, url: [atPort(server.url, proxy.port), server.url] }),
-      );
-      toClose.push(service);
-      await (await service.acquire('k', { waitMs: timeLimitOf(10_000) })).release();
-    });
-
-    it.each([{ connectTimeoutMs: 20_000 }, { connection: { connectionTimeoutMillis: 10_000 } }])(
-      'an address has its share of the time, or what the driver is told: %j',
-      async (options: PostgresOptions) => {
-        await using way = await openSlowWay(server);
-        const service = new LockService(postgres({ synchronize: true, url: await way.urls(server.url), ...options }));
-        toClose.push(service);
-        await (await service.acquire('slow', { waitMs: 0 })).release();
-      },
-    );
+  it.each(STRATEGIES)('a server whose storage engine is read-only is passed over: %s', async (strategy) => {
+    await (await open({ url: [reader.url, writer.url], strategy }).acquire('k')).release();
   });
-}
+
+  it.each(STRATEGIES)('the first request has its lock from the second server: %s', async (strategy) => {
+    for (const first of [reader.url, atPort(writer.url, await freePort())])
+      await expectLockAtOnce(open({ url: [first, writer.url], strategy }));
+  });
+
+  it.each(STRATEGIES)('a server that refuses writes only when they come is passed over next: %s', async (strategy) => {
+    const urls = [refusing.url, writer.url];
+    for (const url of urls) {
+      await ask(url, `create or replace user app@'%'`);
+      await ask(url, `grant all on test.* to app@'%'`);
+      await (await open({ url }).acquire('the table is there')).release();
+    }
+    const url = urls.map((address) => Object.assign(new URL(address), { username: 'app' }).href);
+    const service = open({ url, strategy });
+    await (await service.acquire('k', { waitMs: 10_000 })).release();
+  });
+
+  it.each([{ connectTimeoutMs: 20_000 }, { connection: { connectTimeout: 10_000 } }])(
+    'an address has its share of the time, or what the driver is told: %j',
+    async (options) => {
+      await using way = await openSlowWay(writer);
+      await (await open({ url: await way.urls(writer.url), ...options }).acquire('slow', { waitMs: 0 })).release();
+    },
+  );
+});
+
+describeWanted(['postgres'], 'a list of urls, %s', () => {
+  const server = PostgresServer.shared();
+
+  it.each(STRATEGIES)('the first request has its lock from the second server: %s', async (strategy) => {
+    const url = [atPort(server.url, await freePort()), server.url];
+    const service = new LockService(postgres({ synchronize: true, url, strategy }));
+    toClose.push(service);
+    await expectLockAtOnce(service);
+  });
+
+  it('a pooler that lets in and answers no statement is passed over by the next attempt', async () => {
+    const proxy = await FaultProxy.start(server);
+    toClose.push(proxy);
+    const forgetEachAsker = (): void => void proxy.forgetAfter('transaction_read_only').then(forgetEachAsker);
+    forgetEachAsker();
+    const service = new LockService(postgres({ synchronize: true, url: [atPort(server.url, proxy.port), server.url] }));
+    toClose.push(service);
+    await (await service.acquire('k', { waitMs: timeLimitOf(10_000) })).release();
+  });
+
+  it.each([{ connectTimeoutMs: 20_000 }, { connection: { connectionTimeoutMillis: 10_000 } }])(
+    'an address has its share of the time, or what the driver is told: %j',
+    async (options: PostgresOptions) => {
+      await using way = await openSlowWay(server);
+      const service = new LockService(postgres({ synchronize: true, url: await way.urls(server.url), ...options }));
+      toClose.push(service);
+      await (await service.acquire('slow', { waitMs: 0 })).release();
+    },
+  );
+});
 
 it('each opening tries each address, whatever another opening has found meanwhile', async () => {
   const addresses = new Addresses(['silent', 'good']);

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { sqlite } from 'nestjs-distributed-lock/sqlite';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
-import { failureOf } from '../../conformance/contract.js';
+import { failureOf, wantedOf } from '../../support/index.js';
 import { MEMORY_DIR } from '../../servers/memory-dir.js';
-import { wantedOf } from '../describe-backend.js';
 
 type DriverOptions = ConstructorParameters<typeof Database>[1];
 

@@ -1,22 +1,14 @@
 import { setImmediate as checkPhase } from 'node:timers/promises';
 import { LockService } from 'nestjs-distributed-lock/core';
-import { blockEventLoop, connectBackend, type Contract, timeLimitOf } from '../../support/index.js';
+import { blockEventLoop, connectBackend, type Contract, timeLimitOf, wantedOf } from '../../support/index.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
-import { type SqlHarness, sqlHarness } from './harness.js';
-import { wantedOf } from '../describe-backend.js';
+import { SQL_SERVERS, type SqlHarness, sqlHarness } from './harness.js';
 
 /** Within twice that, for which the loop is blocked, the server of a busy machine has to answer. */
 const STATEMENT_TIMEOUT_MS = Math.min(timeLimitOf(500), 2_000);
 
 describe('a blocked event loop', () => {
-  for (const name of wantedOf([
-    'postgres',
-    'mariadb',
-    'postgres-row',
-    'mariadb-row',
-    'postgres-session',
-    'mariadb-session',
-  ])) {
+  for (const name of wantedOf(SQL_SERVERS)) {
     const harness = sqlHarness(name, { sessionTtlMs: 20_000 });
     describeOnBackend(name, harness, (contract) => answersInTime(contract, harness));
   }

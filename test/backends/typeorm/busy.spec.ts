@@ -1,10 +1,8 @@
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { DataSource } from 'typeorm';
-import { atLeastMs, type Contract, failureOf, timeLimitOf } from '../../support/index.js';
+import { atLeastMs, type Contract, failureOf, timeLimitOf, wantedOf } from '../../support/index.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
-import { SQL_SERVERS } from '../registry.js';
-import { type SqlHarness, sqlHarness } from './harness.js';
-import { wantedOf } from '../describe-backend.js';
+import { SQL_SERVERS, type SqlHarness, sqlHarness } from './harness.js';
 
 /** Makes the first `times` changes of the table fail with a code of the server's own. */
 const FAILING = {

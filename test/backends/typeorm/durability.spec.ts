@@ -2,7 +2,7 @@ import { LockService } from 'nestjs-distributed-lock/core';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
-import { wantedOf } from '../describe-backend.js';
+import { describeWanted } from '../../support/wanted-backends.js';
 
 const MARIADB_FLUSHES = ['--innodb-flush-log-at-trx-commit=1', '--innodb-flush-method=fsync'];
 
@@ -33,25 +33,23 @@ const SERVERS: Record<'postgres' | 'mariadb', [start: () => Promise<Server>, adv
   ],
 };
 
-for (const type of wantedOf(['postgres', 'mariadb'])) {
-  describe(`a lease of a server that may forget what it confirmed, ${type}`, () => {
-    const opened: { stop(): Promise<void> }[] = [];
-    afterEach(() => Promise.all(opened.splice(0).map((one) => one.stop())));
+describeWanted(['postgres', 'mariadb'], 'a lease of a server that may forget what it confirmed, %s', (type) => {
+  const opened: { stop(): Promise<void> }[] = [];
+  afterEach(() => Promise.all(opened.splice(0).map((one) => one.stop())));
 
-    it.each(SERVERS[type])(
-      'is called durable only where it is, and health says what to change: %#',
-      async (start, advice) => {
-        const server = await start();
-        const { url } = server;
-        const service = new LockService(typeorm({ dataSource: { options: { type, url } }, synchronize: true }));
-        opened.push(server, { stop: () => service.close() });
-        expect(service.backend.guarantee).toBe('best-effort');
-        await (await service.acquire('k')).release();
-        expect(service.backend.guarantee).toBe(advice === undefined ? 'durable' : 'best-effort');
-        expect(service.health.status).toBe('up');
-        if (advice === undefined) expect(service.health.detail).toBeUndefined();
-        else expect(service.health.detail).toBe(`a crash can undo grants: ${advice}`);
-      },
-    );
-  });
-}
+  it.each(SERVERS[type])(
+    'is called durable only where it is, and health says what to change: %#',
+    async (start, advice) => {
+      const server = await start();
+      const { url } = server;
+      const service = new LockService(typeorm({ dataSource: { options: { type, url } }, synchronize: true }));
+      opened.push(server, { stop: () => service.close() });
+      expect(service.backend.guarantee).toBe('best-effort');
+      await (await service.acquire('k')).release();
+      expect(service.backend.guarantee).toBe(advice === undefined ? 'durable' : 'best-effort');
+      expect(service.health.status).toBe('up');
+      if (advice === undefined) expect(service.health.detail).toBeUndefined();
+      else expect(service.health.detail).toBe(`a crash can undo grants: ${advice}`);
+    },
+  );
+});

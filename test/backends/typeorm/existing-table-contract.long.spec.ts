@@ -1,5 +1,5 @@
 import { describeLockBackend } from '../../conformance/describe-lock-backend.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 import { ExistingTableWorld } from './existing-table-world.js';
 
 for (const type of wantedOf(['postgres', 'mariadb', 'sqlite'])) {

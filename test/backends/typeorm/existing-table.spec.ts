@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Deadline, LockBackendError, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { aborted, atLeastMs, eventually, failureOf, handled, serverToken, throughout } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 import { BLOCKED_SESSIONS_SQL } from '../sql/blocked-sessions.js';
 import { ExistingTableWorld } from './existing-table-world.js';
 import { LIST_MS } from './operators.js';

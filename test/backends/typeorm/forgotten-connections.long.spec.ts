@@ -1,6 +1,5 @@
 import type { LockService } from 'nestjs-distributed-lock/core';
-import { atLeastMs, eventually, Holder, SLACK_MS, throughout, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { atLeastMs, eventually, Holder, SLACK_MS, throughout, timeLimitOf, wantedOf } from '../../support/index.js';
 import { describeServers, LISTENERS, SqlWorld } from './sql-world.js';
 
 const LONG_TTL_MS = 60_000;

@@ -139,6 +139,16 @@ const STRATEGIES = {
 
 export type SqlBackendName = keyof typeof STRATEGIES;
 
+/** Every strategy on the database servers of Debian. */
+export const SQL_SERVERS = [
+  'postgres',
+  'mariadb',
+  'postgres-row',
+  'mariadb-row',
+  'postgres-session',
+  'mariadb-session',
+] as const satisfies readonly SqlBackendName[];
+
 export interface SqlHarnessOptions {
   /** The TTL of all locks of a session, whatever a caller asks for. @default the shortest worth testing */
   readonly sessionTtlMs?: number;

@@ -7,7 +7,7 @@ import { DataSource } from 'typeorm';
 import { sqliteLeases } from '../../../lib/backends/sql/sqlite/leases.js';
 import { createOwnColumns } from '../../../lib/backends/sql/dialect/lease-statements.js';
 import { createQuery } from '../../../lib/backends/sql/connections/query.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 import { MEMORY_DIR } from '../../servers/memory-dir.js';
 

@@ -1,8 +1,7 @@
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { Client } from 'pg';
-import { atLeastMs, eventually, failureOf } from '../../support/index.js';
+import { atLeastMs, eventually, failureOf, wantedOf } from '../../support/index.js';
 import { PgBouncer } from '../../servers/pg-bouncer.js';
-import { wantedOf } from '../describe-backend.js';
 import { SqlWorld } from './sql-world.js';
 
 const STRATEGIES = ['session', 'row'] as const;

@@ -1,8 +1,7 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { CreateDistributedLock1760000000000, fenced, typeorm } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
-import { eventually, failureOf, SLACK_MS } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, failureOf, SLACK_MS, wantedOf } from '../../support/index.js';
 import { ExistingTableWorld } from './existing-table-world.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 

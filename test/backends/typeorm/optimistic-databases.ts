@@ -7,7 +7,7 @@ import type { DataSourceOptions } from 'typeorm';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
 import { MEMORY_DIR } from '../../servers/memory-dir.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 
 export interface TestDatabase {
   readonly options: DataSourceOptions;

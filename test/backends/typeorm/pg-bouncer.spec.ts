@@ -1,10 +1,9 @@
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { rowManager } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
-import { connectBackend, eventually, SLACK_MS, type SqlOptions, timeLimitOf } from '../../support/index.js';
+import { connectBackend, eventually, SLACK_MS, type SqlOptions, timeLimitOf, wantedOf } from '../../support/index.js';
 import { PgBouncer } from '../../servers/pg-bouncer.js';
 import { sqlHarness } from './harness.js';
-import { wantedOf } from '../describe-backend.js';
 
 const LONG_TTL_MS = 20_000;
 

@@ -1,7 +1,7 @@
 import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { rowManager, typeorm } from 'nestjs-distributed-lock/typeorm';
 import { type SqlBackendName, sqlHarness } from './harness.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 
 /** Statements of a holder that come while its transaction ends must not be committed outside of it. */
 for (const name of wantedOf(['postgres-row', 'mariadb-row']))

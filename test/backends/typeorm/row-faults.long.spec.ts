@@ -3,9 +3,9 @@ import { rowManager, typeorm } from 'nestjs-distributed-lock/typeorm';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
 import type { RowBackendOptions } from '../../../lib/backends/sql/row/row-backend.js';
 import { aborted, Contract, eventually, failureOf, Gate, type Listener, timeLimitOf } from '../../support/index.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 import { sqlHarness } from './harness.js';
 import { LIST_MS } from './operators.js';
-import { wantedOf } from '../describe-backend.js';
 import { Stock } from './optimistic-entities.js';
 
 const TTL_MS = 20_000;

@@ -1,6 +1,5 @@
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
-import { failureOf, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { failureOf, timeLimitOf, wantedOf } from '../../support/index.js';
 import { SqlWorld } from './sql-world.js';
 
 const STRATEGIES = ['lease', 'row', 'session'] as const;

@@ -1,14 +1,13 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { Client } from 'pg';
 import { rowManager } from 'nestjs-distributed-lock/typeorm';
-import { type Contract, eventually, failureOf, Gate, SLACK_MS, timeLimitOf } from '../../support/index.js';
+import { type Contract, eventually, failureOf, Gate, SLACK_MS, timeLimitOf, wantedOf } from '../../support/index.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
 import { ProxiedBackend } from '../../faults/proxied-backend.js';
 import { startHolder } from '../../faults/start-holder.js';
 import { BLOCKED_SESSIONS_SQL } from '../sql/blocked-sessions.js';
 import { type SqlHarness, sqlHarness } from './harness.js';
 import { LIST_MS } from './operators.js';
-import { wantedOf } from '../describe-backend.js';
 
 const LONG_TTL_MS = 20_000;
 

@@ -1,7 +1,7 @@
 import { type LockHandle, LockService, type LockSet } from 'nestjs-distributed-lock/core';
 import { rowManager, typeorm } from 'nestjs-distributed-lock/typeorm';
 import { type SqlBackendName, sqlHarness } from './harness.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 
 /** The holder's writes through its transaction: kept with success, gone with everything else. */
 for (const name of wantedOf(['postgres-row', 'mariadb-row']))

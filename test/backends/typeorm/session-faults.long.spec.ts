@@ -1,6 +1,6 @@
 import { LockBackendError, LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
-import { aborted, eventually, failureOf, FaultProxy, type Listener, SLACK_MS } from '../../support/index.js';
+import { aborted, eventually, failureOf, FaultProxy, type Listener, SLACK_MS, wantedOf } from '../../support/index.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import { DatabaseError } from '../../../lib/backends/sql/connections/database-error.js';
 import { OwnConnection } from '../../../lib/backends/sql/connections/own-connection.js';
@@ -8,7 +8,6 @@ import { createDataSourceDatabase } from '../../../lib/backends/typeorm/data-sou
 import { sqlHarness } from './harness.js';
 import type { SessionBackendOptions } from '../../../lib/backends/sql/session/session-backend.js';
 import { getAdvisoryLockId } from '../../../lib/backends/sql/tables/session-lock-name.js';
-import { wantedOf } from '../describe-backend.js';
 
 /** Whole seconds, as MariaDB has them. */
 const SESSION_MS = Math.ceil(atLeastMs(1_000) / 1_000) * 1_000;

@@ -1,11 +1,9 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
-import { type Contract, eventually, failureOf, serverToken, throughout } from '../../support/index.js';
+import { type Contract, eventually, failureOf, serverToken, throughout, wantedOf } from '../../support/index.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
-import { SQL_SERVERS } from '../registry.js';
-import { type SqlHarness, sqlHarness } from './harness.js';
-import { wantedOf } from '../describe-backend.js';
+import { SQL_SERVERS, type SqlHarness, sqlHarness } from './harness.js';
 
 const LONG_TTL_MS = 20_000;
 

@@ -1,9 +1,8 @@
 import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 import { Client } from 'pg';
-import { FaultProxy, World } from '../../support/index.js';
+import { FaultProxy, wantedOf, World } from '../../support/index.js';
 import { type SqlHarness, sqlHarness } from './harness.js';
-import { wantedOf } from '../describe-backend.js';
 
 export type SqlType = 'postgres' | 'mariadb';
 

@@ -4,9 +4,8 @@ import { LockService } from 'nestjs-distributed-lock/core';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import Database from 'libsql';
 import { DataSource } from 'typeorm';
-import { failureOf } from '../../conformance/contract.js';
+import { failureOf, wantedOf } from '../../support/index.js';
 import { MEMORY_DIR } from '../../servers/memory-dir.js';
-import { wantedOf } from '../describe-backend.js';
 
 describe.each(wantedOf(['sqlite']))('%s, which has one writer a file', () => {
   let directory = '';

@@ -1,9 +1,8 @@
-import type { Contract } from '../../conformance/contract.js';
+import { type Contract, wantedOf } from '../../support/index.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
-import { sqlHarness } from './harness.js';
+import { SQL_SERVERS, sqlHarness } from './harness.js';
 import { sqliteHarness } from './sqlite-harness.js';
 import { logSqliteStatements, logStatements, type StatementLog } from '../../support/statement-log.js';
-import { wantedOf } from '../describe-backend.js';
 
 const OPTIONS = { ttlMs: 20_000 };
 
@@ -20,14 +19,7 @@ const STATEMENTS = {
 } as const;
 
 describe('statements', () => {
-  for (const name of wantedOf([
-    'postgres',
-    'mariadb',
-    'postgres-row',
-    'mariadb-row',
-    'postgres-session',
-    'mariadb-session',
-  ])) {
+  for (const name of wantedOf(SQL_SERVERS)) {
     const harness = sqlHarness(name, { sessionTtlMs: OPTIONS.ttlMs });
     describeOnBackend(name, harness, (contract) => costs(contract, STATEMENTS[name], () => logStatements(harness)));
   }

@@ -2,10 +2,9 @@ import { existsSync } from 'node:fs';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
-import { failureOf } from '../../conformance/contract.js';
+import { failureOf, wantedOf } from '../../support/index.js';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
-import { wantedOf } from '../describe-backend.js';
 
 /** Debian's package galera-4. */
 const GALERA = '/usr/lib/galera/libgalera_smm.so';

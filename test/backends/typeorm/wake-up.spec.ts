@@ -1,6 +1,5 @@
 import { Client } from 'pg';
-import { eventually, handled, serverToken, SLACK_MS } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, handled, serverToken, SLACK_MS, wantedOf } from '../../support/index.js';
 import { BLOCKED_SESSIONS_SQL } from '../sql/blocked-sessions.js';
 import { LISTENERS, SqlWorld } from './sql-world.js';
 

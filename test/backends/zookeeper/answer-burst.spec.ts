@@ -1,5 +1,4 @@
-import { eventually, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { eventually, timeLimitOf, wantedOf } from '../../support/index.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 
 /** More answers than the library read from one chunk before its recursion exhausted the stack: some 3,000. */

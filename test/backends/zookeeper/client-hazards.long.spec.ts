@@ -2,8 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
-import { atLeastMs, eventually, FaultProxy, freePort, spawnChild, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { atLeastMs, eventually, FaultProxy, freePort, spawnChild, timeLimitOf, wantedOf } from '../../support/index.js';
 import type { SharedWatchApi } from './shared-watch-child.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 

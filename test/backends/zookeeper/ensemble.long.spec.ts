@@ -3,7 +3,7 @@ import { zookeeper } from 'nestjs-distributed-lock/zookeeper';
 import { aborted, atLeastMs, eventually, failureOf, FaultProxy, SLACK_MS, timeLimitOf } from '../../support/index.js';
 import { ZookeeperEnsemble } from '../../servers/zookeeper-ensemble.js';
 import type { ZookeeperServer } from '../../servers/zookeeper-server.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 
 /** Longer than three servers of a busy machine take to agree on a leader. The servers allow two minutes. */
 const ELECTION_SESSION_MS = Math.min(timeLimitOf(20_000), 100_000);

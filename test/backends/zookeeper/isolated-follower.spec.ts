@@ -1,9 +1,9 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { zookeeper } from 'nestjs-distributed-lock/zookeeper';
-import { aborted, atLeastMs, FaultProxy, timeLimitOf } from '../../support/index.js';
+import { aborted, atLeastMs, FaultProxy, timeLimitOf, wantedOf } from '../../support/index.js';
 import { ZookeeperEnsemble } from '../../servers/zookeeper-ensemble.js';
 import type { ZookeeperServer } from '../../servers/zookeeper-server.js';
-import { wantedOf } from '../describe-backend.js';
+import '../../support/slow-machine.js';
 
 /** `ORDER_ROUNDS=100` for more of it. */
 const ROUNDS = Math.ceil(Number(process.env.ORDER_ROUNDS ?? 20) / 7);
@@ -13,27 +13,23 @@ const SESSION_MS = 6 * TICK_MS;
 const SYNC = 9;
 
 for (const name of wantedOf(['zookeeper-ensemble'])) {
-  it(
-    `${name}: Z7: a follower that is cut off from its leader answers reads for long; its holder is told before the leader lets the next one in`,
-    async () => {
-      const ensemble = await ZookeeperEnsemble.start({ proxied: true, settings: { tickTime: TICK_MS } });
-      const [follower] = await ensemble.followers();
-      if (!follower) throw new Error('an ensemble of three has followers');
-      try {
-        const leadsMs: number[] = [];
-        for (let round = 0; round < ROUNDS; round += 1) {
-          leadsMs.push(await oneRound(ensemble, follower, round));
-          ensemble.heal();
-          // A follower that was alone for too long joins the ensemble anew, and serves nobody meanwhile.
-          await ensemble.complete();
-        }
-        expect(leadsMs.filter((lead) => lead < 0)).toEqual([]);
-      } finally {
-        await ensemble.stop();
+  it(`${name}: Z7: a follower that is cut off from its leader answers reads for long; its holder is told before the leader lets the next one in`, async () => {
+    const ensemble = await ZookeeperEnsemble.start({ proxied: true, settings: { tickTime: TICK_MS } });
+    const [follower] = await ensemble.followers();
+    if (!follower) throw new Error('an ensemble of three has followers');
+    try {
+      const leadsMs: number[] = [];
+      for (let round = 0; round < ROUNDS; round += 1) {
+        leadsMs.push(await oneRound(ensemble, follower, round));
+        ensemble.heal();
+        // A follower that was alone for too long joins the ensemble anew, and serves nobody meanwhile.
+        await ensemble.complete();
       }
-    },
-    timeLimitOf(300_000),
-  );
+      expect(leadsMs.filter((lead) => lead < 0)).toEqual([]);
+    } finally {
+      await ensemble.stop();
+    }
+  });
 }
 
 /** How long the holder knew of its loss when the next one got the key. */

@@ -1,7 +1,7 @@
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
 import { aborted, eventually, failureOf, fencingToken, Gate, handled, SLACK_MS } from '../../support/index.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 import { contend, win, ZookeeperWorld } from './zookeeper-world.js';
 
 /** No test waits for its end. */

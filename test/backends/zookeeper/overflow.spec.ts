@@ -1,5 +1,4 @@
-import { Gate } from '../../conformance/contract.js';
-import { wantedOf } from '../describe-backend.js';
+import { Gate, wantedOf } from '../../support/index.js';
 import { raiseSequence } from './raise-sequence.js';
 import { win, ZookeeperWorld } from './zookeeper-world.js';
 

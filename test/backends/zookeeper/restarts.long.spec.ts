@@ -1,7 +1,7 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { zookeeper } from 'nestjs-distributed-lock/zookeeper';
 import { aborted, atLeastMs, eventually, failureOf, handled, SLACK_MS, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { wantedOf } from '../../support/wanted-backends.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 
 /** Longer than a server takes to start on a busy machine. */

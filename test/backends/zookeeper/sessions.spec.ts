@@ -1,7 +1,6 @@
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
-import { aborted, atLeastMs, eventually, failureOf, handled, timeLimitOf } from '../../support/index.js';
-import { wantedOf } from '../describe-backend.js';
+import { aborted, atLeastMs, eventually, failureOf, handled, timeLimitOf, wantedOf } from '../../support/index.js';
 import { win, ZookeeperWorld } from './zookeeper-world.js';
 
 const SESSION_MS = atLeastMs(1_200);

@@ -1,7 +1,6 @@
-import { atLeastMs, eventually, Gate, handled, SLACK_MS, timeLimitOf } from '../../support/index.js';
+import { atLeastMs, eventually, Gate, handled, SLACK_MS, timeLimitOf, wantedOf } from '../../support/index.js';
 import { TICK_MS } from '../../servers/zookeeper-server.js';
 import { type Child, spawnChild } from '../../support/processes.js';
-import { wantedOf } from '../describe-backend.js';
 import type { ContendersApi } from './contenders-child.js';
 import { RefusingProxy } from './refusing-proxy.js';
 import { win, ZookeeperWorld } from './zookeeper-world.js';

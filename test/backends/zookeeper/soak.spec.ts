@@ -1,7 +1,6 @@
 import type { LockService } from 'nestjs-distributed-lock/core';
-import { eventually } from '../../support/eventually.js';
+import { eventually, wantedOf } from '../../support/index.js';
 import { liveBytes } from '../../support/live-bytes.js';
-import { wantedOf } from '../describe-backend.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 
 /** `SOAK_CYCLES=50000` for the whole of it. */

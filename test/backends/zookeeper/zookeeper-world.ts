@@ -79,7 +79,8 @@ export function contend(
   key: string,
   { onBlocked, ...rest }: ContendOptions = {},
 ): Promise<Lease | null> {
-  return contendOn(backend, key, { onBlocked: (by) => by instanceof Error || onBlocked?.(by), ...rest });
+  const metadata = { host: 'somewhere', pid: 1 };
+  return contendOn(backend, key, { metadata, onBlocked: (by) => by instanceof Error || onBlocked?.(by), ...rest });
 }
 
 /** `contend` where the key must be free, or become free. */
