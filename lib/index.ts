@@ -58,6 +58,7 @@ export {
   LockSet,
   LockShutdownError,
   type LockSnapshot,
+  runDetached,
   LockTimeoutError,
   type LockTracer,
   type LockWait,

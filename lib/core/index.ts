@@ -74,7 +74,8 @@ export {
   shownOption,
 } from './kit/option-checks.js';
 export { Deadline } from './time/deadline.js';
-export { runDetached } from './time/detached.js';
+export { ownContext, runDetached } from './kit/own-context.js';
+export { runWithoutContext } from './time/without-context.js';
 export { errorText } from './contract/error-text.js';
 export { FrameReader } from './kit/frame-reader.js';
 export { withFallback } from './kit/with-fallback.js';

@@ -3,10 +3,11 @@ import { aborted, eventually, Gate, LONG_TTL_MS, type Suite } from '../support/i
 
 /** No lock is lost to a process that gets no processor for a while. */
 const LONG = { defaults: { ttlMs: LONG_TTL_MS } };
+const REENTRANT = { defaults: { ttlMs: LONG_TTL_MS, reentrant: true } };
 
 export function reentrancy({ harness, it, timed }: Suite): void {
-  it('lets the same call tree in again, under one token, until the outermost leaves', async (contract) => {
-    const [ours, theirs] = [await contract.service(LONG), await contract.service()];
+  it('lets the same call tree in again where both calls ask for it, under one token, until the outermost leaves', async (contract) => {
+    const [ours, theirs] = [await contract.service(REENTRANT), await contract.service()];
     const key = contract.key();
     await ours.withLock(key, async (outer) => {
       await ours.withLock(key, async (inner) => {
@@ -19,8 +20,8 @@ export function reentrancy({ harness, it, timed }: Suite): void {
     await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
   });
 
-  it('lets parallel branches of one call tree in, and frees the key with the last', async (contract) => {
-    const [ours, theirs] = [await contract.service(LONG), await contract.service()];
+  it('lets parallel branches of one call tree in that ask for it, and frees the key with the last', async (contract) => {
+    const [ours, theirs] = [await contract.service(REENTRANT), await contract.service()];
     const key = contract.key();
     await ours.withLock(key, async () => {
       let inside = 0;
@@ -64,18 +65,18 @@ export function reentrancy({ harness, it, timed }: Suite): void {
     await expect(work).rejects.toBeInstanceOf(LockLostError);
   });
 
-  it('turned off, names the deadlock at once; tryAcquire says null', async (contract) => {
+  it('not asked for, names the deadlock at once; tryAcquire says null', async (contract) => {
     const service = await contract.service(LONG);
     const key = contract.key();
     await service.withLock(key, async () => {
-      await expect(service.acquire(key, { reentrant: false })).rejects.toBeInstanceOf(LockDeadlockError);
-      await expect(service.tryAcquire(key, { reentrant: false })).resolves.toBeNull();
+      await expect(service.acquire(key)).rejects.toBeInstanceOf(LockDeadlockError);
+      await expect(service.tryAcquire(key)).resolves.toBeNull();
     });
     await expect(harness.leftovers(key)).resolves.toEqual([]);
   });
 
   it('survives leaving too often', async (contract) => {
-    const [ours, theirs] = [await contract.service(LONG), await contract.service()];
+    const [ours, theirs] = [await contract.service(REENTRANT), await contract.service()];
     const key = contract.key();
     await ours.withLock(key, async (outer) => {
       const inner = await ours.acquire(key);

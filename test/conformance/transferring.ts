@@ -183,9 +183,9 @@ export function transferring({ harness, it, timed }: Suite): void {
   it('refuses what cannot be, and leaves the lock as it is', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service({ namespace: 'else' })];
     const key = contract.key();
-    const lock = await ours.acquire(key, LONG);
+    const lock = await ours.acquire(key, { ...LONG, reentrant: true });
     await lock.run(async () => {
-      const inner = await ours.acquire(key);
+      const inner = await ours.acquire(key, { reentrant: true });
       expect(await failureOf(inner.transfer(WITHIN))).toMatchObject({ option: 'transfer' });
       await inner.release();
     });

@@ -191,13 +191,13 @@ describe('LockService', () => {
 
   describe('shutdown', () => {
     it('sends waiters away and lets holders finish, then tells who is left', async () => {
-      const lock = await locks.acquire('k');
+      const lock = await locks.acquire('k', { reentrant: true });
       const waiter = locks.acquire('k');
       locks.stop();
       await expect(waiter).rejects.toThrow(LockShutdownError);
       await expect(locks.acquire('other')).rejects.toThrow('"other" is refused: this lock service is stopped');
       expect(lock.isHeld).toBe(true);
-      await lock.run(async () => (await locks.acquire('k')).release());
+      await lock.run(async () => (await locks.acquire('k', { reentrant: true })).release());
       await locks.close();
       expect(lock.signal.reason).toMatchObject({ reason: 'shutdown' });
       expect(backend.held).toEqual([]);

@@ -128,17 +128,18 @@ describe('a key that several hold', () => {
   });
 
   describe('re-entrancy', () => {
+    const again = { reentrant: true };
     const within = (options: object, work: (lock: LockHandle) => Promise<unknown>): Promise<unknown> =>
-      locks.withLock('k', work, options);
+      locks.withLock('k', work, { ...options, ...again });
 
     it('covers what is less than the call tree has', async () => {
       await within({}, async () => {
-        await (await locks.acquire('k', SHARED)).release();
-        await (await locks.acquire('k', { limit: 3 })).release();
+        await (await locks.acquire('k', { ...SHARED, ...again })).release();
+        await (await locks.acquire('k', { limit: 3, ...again })).release();
       });
-      await within(SHARED, async () => (await locks.acquire('k', SHARED)).release());
+      await within(SHARED, async () => (await locks.acquire('k', { ...SHARED, ...again })).release());
       await within({ limit: 5, permits: 3 }, async () =>
-        (await locks.acquire('k', { limit: 5, permits: 2 })).release(),
+        (await locks.acquire('k', { limit: 5, permits: 2, ...again })).release(),
       );
       expect(world.events.filter(([, event]) => Reflect.get(event as object, 'from') === 're-entry')).toHaveLength(4);
       expect(backend.held).toEqual([]);
@@ -146,9 +147,9 @@ describe('a key that several hold', () => {
 
     it('refuses more at once, with what to do', async () => {
       const upgrades = [
-        [SHARED, {}],
-        [{ limit: 5 }, { limit: 5, permits: 2 }],
-        [{ limit: 5 }, {}],
+        [SHARED, again],
+        [{ limit: 5 }, { limit: 5, permits: 2, ...again }],
+        [{ limit: 5 }, again],
       ] as const;
       for (const [has, asks] of upgrades) {
         await within(has, async () => {
@@ -165,7 +166,7 @@ describe('a key that several hold', () => {
       await within(SHARED, async () => {
         writing = other.acquire('k', { waitMs: 60_000 });
         await clock.advance(200);
-        await (await locks.acquire('k', SHARED)).release();
+        await (await locks.acquire('k', { ...SHARED, ...again })).release();
       });
       await (await writing)?.release();
       await other.close();
@@ -190,12 +191,12 @@ describe('a key that several hold', () => {
 
   it('is joined only by those who agree about re-entries', async () => {
     const [first, second] = [
-      await locks.acquire('k', { ...SHARED, reentrant: false }),
       await locks.acquire('k', SHARED),
+      await locks.acquire('k', { ...SHARED, reentrant: true }),
     ];
     expect(second.fencingToken).not.toBe(first.fencingToken);
     await second.run(async () => {
-      await (await locks.acquire('k', SHARED)).release();
+      await (await locks.acquire('k', { ...SHARED, reentrant: true })).release();
     });
     await expect(first.run(() => locks.acquire('k', SHARED))).rejects.toMatchObject({ code: 'LOCK_DEADLOCK' });
     await Promise.all([first.release(), second.release()]);

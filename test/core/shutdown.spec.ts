@@ -62,14 +62,16 @@ describe('LockService.shutdown', () => {
   it('lets work that holds a lock take others, also of another service, until that work ends', async () => {
     const other = world.service();
     let shutdown: Promise<unknown> = Promise.resolve();
-    const taken = await locks.withLock('outer', async () => {
+    const again = { reentrant: true };
+    const takeOthers = async (): Promise<string[]> => {
       shutdown = Promise.all([locks.shutdown(), other.drain()]);
       return [
         await locks.withLock('inner', async () => 'here'),
         await other.withLock('inner', async () => 'there'),
-        await locks.withLock('outer', async () => 'again'),
+        await locks.withLock('outer', async () => 'again', again),
       ];
-    });
+    };
+    const taken = await locks.withLock('outer', takeOthers, again);
     expect(taken).toEqual(['here', 'there', 'again']);
     await shutdown;
     await expect(locks.acquire('outer')).rejects.toThrow(LockShutdownError);

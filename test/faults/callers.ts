@@ -59,7 +59,7 @@ function tooManyWaiters({ harness, it, alone }: Suite): void {
     const key = contract.key();
     const options = { ttlMs: LONG_TTL_MS, waitMs: LONG_TTL_MS };
     const lock = await holder.acquire(key, options);
-    const waiting = Array.from({ length: 4 }, () => crowd.withLock(key, () => 'served', options));
+    const waiting = Array.from({ length: 4 }, () => handled(crowd.withLock(key, () => 'served', options)));
     const error = await failureOf(crowd.acquire(key, options));
     expect(error).toBeInstanceOf(LockTimeoutError);
     expect(String(error)).toContain('maxWaiters');
@@ -198,7 +198,7 @@ function failing({ harness, it, alone }: Suite): void {
   }
 
   it('A24: taking a key again by mistake is named, with the outer locks, instead of waiting for oneself', async (contract) => {
-    const service = await contract.service({ defaults: { reentrant: false } });
+    const service = await contract.service();
     const [outer, inner] = [contract.key(), contract.key()];
     const nested = service.withLock(outer, () =>
       service.withLock(inner, () => service.withLock(outer, () => 'never', { waitMs: Infinity })),

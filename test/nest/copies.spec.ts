@@ -29,12 +29,12 @@ function library({ currentLock, InjectLockService, Leads, Locked, LockKey, LockS
       @InjectLockService('ledger') readonly ledger: LockService,
     ) {}
 
-    @Locked('sale_:id', { waitMs: 0 })
+    @Locked('sale_:id', { waitMs: 0, reentrant: true })
     async buy(@LockKey('id') id: string): Promise<string | undefined> {
       return currentLock()?.key ?? `${id} has no lock`;
     }
 
-    @Locked('sale_:id', { onBusy: 'skip' })
+    @Locked('sale_:id', { onBusy: 'skip', reentrant: true })
     async skip(@LockKey('id') id: string): Promise<string | undefined> {
       return this.buy(id);
     }

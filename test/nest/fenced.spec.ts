@@ -11,7 +11,7 @@ const shop = new FencedShop();
 
 /** Once with each order of the two decorators. */
 class Sale {
-  @Locked('lock_sale_:id')
+  @Locked('lock_sale_:id', { reentrant: true })
   @Fenced('sale_:id')
   async below(id: string): Promise<string> {
     return sellOne(fencedManager(), id);
@@ -115,7 +115,7 @@ describe('a @Fenced method', () => {
     const managers = new Set<unknown>();
     @Injectable()
     class Bundle extends Singleton {
-      @Locked('lock_sale_:id')
+      @Locked('lock_sale_:id', { reentrant: true })
       @Fenced('sale_:id')
       async twice(id: string, fails: boolean): Promise<void> {
         managers.add(fencedManager());
@@ -124,7 +124,7 @@ describe('a @Fenced method', () => {
         if (fails) throw new Error('sold out');
       }
       @Fenced('sale_:id')
-      @Locked('lock_sale_:id')
+      @Locked('lock_sale_:id', { reentrant: true })
       async inner(id: string): Promise<void> {
         managers.add(fencedManager());
         await this.below(id);

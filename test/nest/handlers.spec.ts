@@ -120,7 +120,7 @@ describe('@Locked on a microservice', () => {
         return firstValueFrom(answer);
       }
       @MessagePattern('again')
-      @Locked('sale', { waitMs: 0, reentrant: false })
+      @Locked('sale', { waitMs: 0 })
       async again(): Promise<void> {}
     }
     const crossing = new Crossing();

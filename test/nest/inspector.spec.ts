@@ -152,7 +152,7 @@ describe.each([
     expect(lock.isHeld).toBe(true);
     const lost = new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
     expect(await post(url, eviction)).toBe('200 {"evicted":true}');
-    await using next = await locks.acquire('k', { reentrant: false });
+    await using next = await locks.acquire('k');
     await lost;
     expect(lock.signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'revoked' });
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
@@ -177,7 +177,7 @@ describe.each([
     const reader = (body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
     await reader.read();
     await using _lock = await locks.acquire('k');
-    await expect(locks.acquire('k', { waitMs: 0, reentrant: false })).rejects.toThrow();
+    await expect(locks.acquire('k', { waitMs: 0 })).rejects.toThrow();
     const { value = '' } = await reader.read();
     expect(JSON.parse(value.replace('data: ', ''))).toMatchObject({ type: 'timedOut', backend: 'default', key: 'k' });
     await _lock.release();

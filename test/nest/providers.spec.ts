@@ -133,13 +133,17 @@ describe('@Locked on a provider', () => {
     expect(crossing.keys).toEqual(['special_5', 'sale_5']);
   });
 
-  it('enters again where the same call tree has the key', async () => {
+  it('enters again where the same call tree has the key and both methods say so', async () => {
     crossing = new Crossing();
     @Injectable()
     class Bundle extends Singleton {
-      @Locked('sale_:id')
+      @Locked('sale_:id', { reentrant: true })
       sellTwice(id: string): Promise<string[]> {
         return this.sellAll(id, id);
+      }
+      @Locked('sale_:id', { reentrant: true })
+      override sell(id: string): Promise<string> {
+        return crossing.cross(`again ${id}`);
       }
     }
     const app = await providing(crossing, Bundle);

@@ -68,7 +68,7 @@ async function ticker(): Promise<{ ticker: Ticker; service: LockService }> {
 }
 
 async function isFree(service: LockService, key: string): Promise<boolean> {
-  const lock = await service.tryAcquire(key, { reentrant: false });
+  const lock = await service.tryAcquire(key);
   await lock?.release();
   return lock !== null;
 }

@@ -143,7 +143,7 @@ describe('spans', () => {
 
   it('of callers that share a lock end with each caller, and are errors only for those who lose it', async () => {
     const locks = new LockService(memory(), { observers: [new LockSpans({ tracerProvider })] });
-    const options = { mode: 'shared' } as const;
+    const options = { mode: 'shared', reentrant: true } as const;
     const [first, second] = await Promise.all([locks.acquire('d', options), locks.acquire('d', options)]);
     await second.run(() => locks.withLock('d', () => undefined, options));
     expect(named('hold d')).toEqual([]);
@@ -156,8 +156,8 @@ describe('spans', () => {
 
   it('are errors with the reason where the wait was in vain and where the lock was lost, and re-entry has none', async () => {
     const locks = new LockService(memory(), { observers: [new LockSpans({ tracerProvider })] });
-    const lock = await locks.acquire('k');
-    await lock.run(() => locks.withLock('k', () => undefined));
+    const lock = await locks.acquire('k', { reentrant: true });
+    await lock.run(() => locks.withLock('k', () => undefined, { reentrant: true }));
     await expect(locks.acquire('k', { waitMs: 1 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
     await expect(locks.tryAcquire('k')).resolves.toBeNull();
     await expect(locks.acquire('k', { signal: AbortSignal.abort(new TypeError('gone')) })).rejects.toThrow('gone');

@@ -7,6 +7,8 @@ interface Believer {
   readonly name: string;
   readonly process: VirtualProcess;
   readonly signal: AbortSignal;
+  /** Whether its call asked for re-entry. */
+  readonly shares: boolean;
   believes: boolean;
 }
 
@@ -26,7 +28,7 @@ export class Believers {
   ) {}
 
   /** A handle that a caller has just got. */
-  add(handle: LockHandle, name: string, process: VirtualProcess, lockDelayMs = 0): void {
+  add(handle: LockHandle, name: string, process: VirtualProcess, { lockDelayMs = 0, reentrant: shares = false }): void {
     const { key, fencingToken, signal } = handle;
     const present = this.#believers.get(key) ?? new Set();
     this.#believers.set(key, present);
@@ -36,7 +38,11 @@ export class Believers {
       this.violate(`${key}: token ${fencingToken} of ${name} comes after ${newest}`);
     }
     if (fencingToken > newest) this.#newest.set(key, fencingToken);
-    present.add({ handle, name, process, signal, believes: handle.isHeld });
+    for (const other of present) {
+      if (handle.isHeld && other.handle.isHeld && !(shares && other.shares))
+        this.violate(`${key}: ${name} is inside beside ${other.name}, and not both have asked for it`);
+    }
+    present.add({ handle, name, process, signal, shares, believes: handle.isHeld });
     const since = this.time.now;
     signal.addEventListener('abort', () => {
       // One who stood still learns of its loss later, and counts from the end of trust.

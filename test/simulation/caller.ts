@@ -89,23 +89,37 @@ export class Caller {
     );
   }
 
-  /** The same key again, and another one, inside the first. */
+  /** The same key again, inside the first: in a nested call, in branches, or by jobs that nobody awaits. */
   async #nested(key: string, options: AcquireOptions): Promise<void> {
-    const { locks, believers } = this.here;
+    const { locks, believers, scenario, process } = this.here;
+    const { random } = this;
     await locks.withLock(
       key,
       async (outer) => {
         this.#enter(outer, options);
         try {
-          const again = { reentrant: options.reentrant ?? true };
-          const inner = await locks.tryAcquire(key, again);
-          if (inner) await this.#use(inner, again);
+          const again = {
+            reentrant: options.reentrant === true && random.chance(0.8),
+            waitMs: random.below(scenario.ttlMs),
+          };
+          const way = random.oneOf(['nested', 'branches', 'strangers']);
+          const calls = Array.from({ length: way === 'nested' ? 1 : 2 }, () => this.#enterAgain(key, again));
+          await (way === 'strangers' ? process.pause(random.below(20)) : Promise.all(calls));
         } finally {
           believers.remove(outer);
         }
       },
       options,
     );
+  }
+
+  async #enterAgain(key: string, again: AcquireOptions): Promise<void> {
+    try {
+      await (this.random.chance(0.2) ? this.#nested(key, again) : this.#within(key, again));
+    } catch (error) {
+      this.#log(`again ${key}: ${String(error)}`);
+      if (!isExpected(error)) this.here.violate(`${this.name} got ${String(error)}`);
+    }
   }
 
   async #inside(lock: LockHandle, options: AcquireOptions): Promise<void> {
@@ -116,10 +130,11 @@ export class Caller {
     if (this.random.chance(0.1)) throw new WorkError();
   }
 
-  #enter(lock: LockHandle, { lockDelayMs, minHoldMs }: AcquireOptions): void {
+  #enter(lock: LockHandle, options: AcquireOptions): void {
+    const { minHoldMs } = options;
     this.#log(`has ${lock.key} with ${lock.fencingToken}`);
     this.here.closed.enter(lock, minHoldMs);
-    this.here.believers.add(lock, this.name, this.here.process, lockDelayMs);
+    this.here.believers.add(lock, this.name, this.here.process, options);
   }
 
   async #leave(lock: LockHandle): Promise<void> {
@@ -135,7 +150,7 @@ export class Caller {
     if (ways.watchdogOff && random.chance(0.2)) options.watchdog = false;
     if (ways.maxHold && random.chance(0.2)) options.maxHoldMs = 1 + random.below(ttlMs);
     if (ways.lockDelay && random.chance(0.2)) options.lockDelayMs = random.below(ttlMs);
-    if (ways.reentrancyOff && random.chance(0.3)) options.reentrant = false;
+    if (ways.reentrancy && random.chance(0.7)) options.reentrant = true;
     if (ways.minHold && random.chance(0.4)) options.minHoldMs = random.oneOf([ttlMs / 2, ttlMs * 2]);
     if (ways.unawaited && random.chance(0.3)) options.awaitRelease = false;
     if (ways.signals && random.chance(0.8)) options.signal = this.#signal();

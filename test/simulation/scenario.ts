@@ -19,7 +19,7 @@ export interface Scenario extends LinkScenario {
     readonly watchdogOff: boolean;
     readonly maxHold: boolean;
     readonly lockDelay: boolean;
-    readonly reentrancyOff: boolean;
+    readonly reentrancy: boolean;
     readonly signals: boolean;
     readonly unawaited: boolean;
     readonly minHold: boolean;
@@ -58,7 +58,7 @@ export function scenarioOf(seed: number, serverFaults: ServerFaults = {}): Scena
       watchdogOff: maybe(0.5),
       maxHold: maybe(0.3),
       lockDelay: maybe(0.3),
-      reentrancyOff: maybe(0.5),
+      reentrancy: maybe(0.5),
       signals: maybe(0.5),
       unawaited: maybe(0.3),
       minHold: maybe(0.3),

@@ -16,7 +16,7 @@ const REDUCTIONS: readonly ((scenario: Scenario) => Scenario)[] = [
   (scenario) => ({ ...scenario, weather: { ...scenario.weather, lost: 0 } }),
   (scenario) => ({ ...scenario, weather: { ...scenario.weather, slow: 0 } }),
   (scenario) => ({ ...scenario, weather: { ...scenario.weather, stalled: 0 } }),
-  ...(['watchdogOff', 'maxHold', 'lockDelay', 'reentrancyOff', 'signals', 'unawaited', 'minHold'] as const).map(
+  ...(['watchdogOff', 'maxHold', 'lockDelay', 'reentrancy', 'signals', 'unawaited', 'minHold'] as const).map(
     (way) => (scenario: Scenario) => ({ ...scenario, ways: { ...scenario.ways, [way]: false } }),
   ),
 ];

@@ -1,13 +1,15 @@
 import { claimOfOptions, covers, describeClaim, shareProperty } from '../contract/claim.js';
 import { LockDeadlockError, LockShutdownError, LockTimeoutError } from '../contract/errors.js';
+import { describeReentry, describeUpgrade, describeWaitForItself } from '../contract/reentry-messages.js';
 import { assertKey } from '../contract/key.js';
-import { currentEntry, currentHolds, runOutsideLocks } from '../holding/call-tree.js';
+import { currentHolds, findOwnHold, runOutsideLocks } from '../holding/call-tree.js';
 import type { Hold } from '../holding/hold.js';
 import { LockHandle } from '../holding/lock-handle.js';
 import { runUnderLock } from '../holding/run-under.js';
 import type { ServiceEnd } from '../holding/service-end.js';
 import { readTicket } from '../holding/ticket.js';
 import { beginKeepAlive, endKeepAlive, withKeepAlive } from '../kit/keep-alive.js';
+import { warnOnce } from '../kit/warn-once.js';
 import type { AcquireOptions, AdoptOptions, ResolvedOptions, TryAcquireOptions } from '../options/lock-options.js';
 import type { OptionResolver } from '../options/option-resolver.js';
 import { adoptLease, withClaimOf } from './adoption.js';
@@ -77,8 +79,8 @@ export class Locker {
     try {
       const result = await this.#acquireHold(key, options);
       if (!(result instanceof KeyHeld)) return this.#createHandle(key, result);
-      const { holder, message } = result;
       const fullKey = this.keyPrefix + key;
+      const { holder, message = this.#describeWaitForItself(fullKey, waitMs) } = result;
       this.dependencies.service.observers.notify('timedOut', () => ({ key: fullKey, waitMs, holder }));
       throw new LockTimeoutError(fullKey, { waitMs, holder, message });
     } finally {
@@ -111,43 +113,54 @@ export class Locker {
   }
 
   /**
-   * Returns `undefined` if the call tree has no hold of `key`. Returns `KeyHeld` if it has one that it cannot re-enter,
-   * and the caller does not wait.
-   * @throws LockLostError; LockDeadlockError when the caller would wait for itself
+   * Returns `undefined` for a call that has to ask as a stranger does. It starts in no hold of `key`, or in one whose
+   * first caller has left. Returns `KeyHeld` if the call may not enter the hold, and does not wait.
+   * @throws LockLostError; LockDeadlockError when the call would wait for the work that it starts in
    */
   #tryReenter(key: string, options: ResolvedOptions): Hold | KeyHeld | undefined {
-    const hold = this.#findCurrentHold(key);
+    const hold = this.#findOwnHold(key);
     if (!hold) return undefined;
+    const { isOpen } = hold;
     if (!hold.isHeld) throw hold.createLossError();
-    const { claim: heldClaim } = hold;
-    const { observers, metadata } = this.dependencies.service;
-    const wantedClaim = claimOfOptions(options);
+    if (!isOpen && options.waitMs !== Infinity) return undefined;
+    const [heldClaim, wantedClaim] = [hold.claim, claimOfOptions(options)];
     const isReentrant = options.reentrant && hold.options.reentrant;
-    if (isReentrant && covers(heldClaim, wantedClaim)) {
-      hold.reenter();
-      const { fencingToken } = hold;
-      observers.notify('acquired', () => ({
+    if (isOpen && isReentrant && covers(heldClaim, wantedClaim)) return this.#reenter(hold);
+    const message = !isOpen
+      ? describeWaitForItself(key, options.waitMs)
+      : isReentrant
+        ? describeUpgrade(key, describeClaim(heldClaim), describeClaim(wantedClaim))
+        : describeReentry(key, options.reentrant, hold.options.reentrant);
+    if (options.waitMs > 0)
+      throw new LockDeadlockError(
+        currentHolds().map((held) => held.key),
         key,
-        fencingToken,
-        waitedMs: 0,
-        from: 're-entry',
-        ...shareProperty(heldClaim),
-      }));
-      return hold;
-    }
-    if (options.waitMs === 0) return new KeyHeld(metadata);
-    const upgrade = isReentrant ? { has: describeClaim(heldClaim), asks: describeClaim(wantedClaim) } : undefined;
-    const heldKeys = currentHolds().map((held) => held.key);
-    throw new LockDeadlockError(heldKeys, key, [], upgrade);
+        [],
+        message,
+      );
+    warnOnce(message);
+    return new KeyHeld(this.dependencies.service.metadata, message);
   }
 
-  #findCurrentHold(key: string): Hold | undefined {
-    for (let entry = currentEntry(); entry; entry = entry.outer) {
-      const { hold, handle } = entry;
-      // A shared hold goes on for other call trees after this one has left.
-      const hasLeft = hold.hasEnded || (hold.isShared && handle.state === 'released');
-      if (hold.listener.service === this.dependencies.service && hold.key === key && !hasLeft) return hold;
-    }
-    return undefined;
+  /** Returns the message for a call that has waited in vain for calls that nobody awaited, and itself belongs to. */
+  #describeWaitForItself(key: string, waitMs: number): string | undefined {
+    return this.#findOwnHold(key) ? describeWaitForItself(key, waitMs) : undefined;
+  }
+
+  #reenter(hold: Hold): Hold {
+    hold.reenter();
+    const { key, fencingToken, claim } = hold;
+    this.dependencies.service.observers.notify('acquired', () => ({
+      key,
+      fencingToken,
+      waitedMs: 0,
+      from: 're-entry',
+      ...shareProperty(claim),
+    }));
+    return hold;
+  }
+
+  #findOwnHold(key: string): Hold | undefined {
+    return findOwnHold((hold) => hold.key === key && hold.listener.service === this.dependencies.service);
   }
 }

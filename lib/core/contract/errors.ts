@@ -109,7 +109,10 @@ export interface LockWait {
   readonly wanted: string;
 }
 
-/** This call tree would wait for itself: it holds `wanted`, or a key for which the holder of `wanted` waits. */
+/**
+ * This call tree would wait for itself. It holds `wanted`, and not both of its calls ask for re-entry. Or it holds a key
+ * for which the holder of `wanted` waits.
+ */
 export class LockDeadlockError extends LockError {
   override readonly name = 'LockDeadlockError';
   readonly code = 'LOCK_DEADLOCK';
@@ -120,35 +123,10 @@ export class LockDeadlockError extends LockError {
     readonly wanted: string,
     /** Waits of other call trees in this process: from the holder of `wanted` to a tree that waits for this one. */
     readonly others: readonly LockWait[] = [],
-    /** Descriptions of the claim to `wanted` that the tree has, and of the stronger claim that it asks for. */
-    upgrade?: { readonly has: string; readonly asks: string },
+    message = circleMessage(wanted, others),
   ) {
-    super(deadlockMessage(held, wanted, others, upgrade), wanted);
+    super(message, wanted);
   }
-}
-
-function deadlockMessage(
-  held: readonly string[],
-  wanted: string,
-  others: readonly LockWait[],
-  upgrade: { readonly has: string; readonly asks: string } | undefined,
-): string {
-  if (upgrade) return upgradeMessage(wanted, upgrade);
-  return others.length > 0 ? circleMessage(wanted, others) : reentryMessage(held, wanted);
-}
-
-function upgradeMessage(wanted: string, { has, asks }: { readonly has: string; readonly asks: string }): string {
-  return (
-    `this call tree has ${quote(wanted)} ${has} and asks for it ${asks}: two that do so would wait for each other. ` +
-    'Release it, take it for all that the work needs, and look again at what was read'
-  );
-}
-
-function reentryMessage(held: readonly string[], wanted: string): string {
-  return (
-    `${quote(wanted)} is already held by this call tree (${held.map(quote).join(', ')}) and must not be re-entered: ` +
-    'waiting for it would never end. Allow reentrant: true, or take the lock once, further out'
-  );
 }
 
 function circleMessage(wanted: string, others: readonly LockWait[]): string {

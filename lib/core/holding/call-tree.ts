@@ -1,5 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
-import { sharedState } from '../kit/shared-state.js';
+import { ownContext } from '../kit/own-context.js';
 import type { Hold } from './hold.js';
 
 /** Part of a `LockHandle` that the call tree reads. Each re-entry of a hold has its own handle. */
@@ -14,11 +13,18 @@ interface TreeEntry {
   outer: TreeEntry | undefined;
 }
 
-const entryStorage = sharedState('call-tree', () => new AsyncLocalStorage<TreeEntry | undefined>());
+const entryStorage = ownContext<TreeEntry>('call-tree');
 
 /** Runs `work` so that every call that `work` awaits or starts may re-enter the key of `hold`. */
 export function runInsideLock<T>(hold: Hold, handle: Handle, work: () => T): T {
   return entryStorage.run({ hold, handle, outer: findOuterEntry(hold) }, work);
+}
+
+/** Runs `work` inside several locks, the last of them innermost, by one call: there may be thousands. */
+export function runInsideLocks<T>(locks: readonly Omit<TreeEntry, 'outer'>[], work: () => T): T {
+  let entry = entryStorage.getStore();
+  for (const { hold, handle } of locks) entry = { hold, handle, outer: entry?.hold.hasEnded ? entry.outer : entry };
+  return entryStorage.run(entry, work);
 }
 
 /**
@@ -48,11 +54,19 @@ export function currentEntry(): TreeEntry | undefined {
   return entryStorage.getStore();
 }
 
-/** Returns the holds of the current call tree, innermost first, each once. */
+/** Returns the holds that the current call tree has not released, innermost first, each once. */
 export function currentHolds(): Hold[] {
   const holds = new Set<Hold>();
-  for (let entry = entryStorage.getStore(); entry; entry = entry.outer) holds.add(entry.hold);
+  for (let entry = entryStorage.getStore(); entry; entry = entry.outer)
+    if (entry.handle.state !== 'released') holds.add(entry.hold);
   return [...holds];
+}
+
+/** Returns the hold that the current call tree is inside of: who started the tree there has not left, or not all have. */
+export function findOwnHold(isWanted: (hold: Hold) => boolean): Hold | undefined {
+  for (let entry = entryStorage.getStore(); entry; entry = entry.outer)
+    if (!entry.hold.hasEnded && entry.handle.state !== 'released' && isWanted(entry.hold)) return entry.hold;
+  return undefined;
 }
 
 export function currentHandles(): Handle[] {

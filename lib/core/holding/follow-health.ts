@@ -1,5 +1,5 @@
 import type { BackendHealth } from '../contract/health.js';
-import { runDetached } from '../time/detached.js';
+import { runWithoutContext } from '../time/without-context.js';
 import { runOutsideLocks } from './call-tree.js';
 import type { Hold } from './hold.js';
 import type { ServiceContext } from './service-context.js';
@@ -14,7 +14,7 @@ export function followHealth({ backend, observers }: ServiceContext, holds: Iter
     lastStatus = health.status;
     putInJeopardyOrRenew(holds, health);
   };
-  return runOutsideLocks(() => backend.health.onChange((health) => runDetached(() => handleChange(health))));
+  return runOutsideLocks(() => backend.health.onChange((health) => runWithoutContext(() => handleChange(health))));
 }
 
 function putInJeopardyOrRenew(holds: Iterable<Hold>, { status, detail }: BackendHealth): void {

@@ -1,5 +1,5 @@
 import { type Claim, claimOfOptions, shareProperty } from '../contract/claim.js';
-import { runDetached } from '../time/detached.js';
+import { runWithoutContext } from '../time/without-context.js';
 import { LockConfigurationError, LockLostError, type LossReason } from '../contract/errors.js';
 import { HAND_OFF_BITS } from '../options/hand-off-options.js';
 import type { HoldState } from '../events/lock-observer.js';
@@ -32,6 +32,8 @@ export class Hold implements WatchdogListener {
   #isUnused = false;
   #entryCount = 1;
   #joinCount = 0;
+  /** Whether calls that start inside may enter: until the caller that began the hold has left it. */
+  isOpen = true;
   #recordedLossReason: LossReason | undefined;
   #isReleased = false;
   #lossController: AbortController | undefined;
@@ -95,7 +97,7 @@ export class Hold implements WatchdogListener {
 
   get signal(): AbortSignal {
     const controller = (this.#lossController ??= createUnlimitedAbortController());
-    if (!this.isHeld && !controller.signal.aborted) runDetached(() => controller.abort(this.createLossError()));
+    if (!this.isHeld && !controller.signal.aborted) runWithoutContext(() => controller.abort(this.createLossError()));
     return controller.signal;
   }
 
@@ -189,18 +191,18 @@ export class Hold implements WatchdogListener {
   }
 
   onJeopardy(cause?: unknown): void {
-    if (!this.#isReleased) runDetached(() => this.listener.onJeopardy(this, cause));
+    if (!this.#isReleased) runWithoutContext(() => this.listener.onJeopardy(this, cause));
   }
 
   onSafe(): void {
-    if (!this.#isReleased) runDetached(() => this.listener.onSafe(this));
+    if (!this.#isReleased) runWithoutContext(() => this.listener.onSafe(this));
   }
 
   onLost(reason: LossReason): void {
     if (this.#recordedLossReason !== undefined || this.#isReleased) return;
     this.#recordedLossReason = reason;
     this.#maxHoldTimer?.cancel();
-    runDetached(() => {
+    runWithoutContext(() => {
       this.listener.onLost(this, reason);
       this.#lossController?.abort(this.createLossError());
     });

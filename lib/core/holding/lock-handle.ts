@@ -2,14 +2,17 @@ import { type Share, shareOf } from '../contract/claim.js';
 import { LockConfigurationError, LockLostError } from '../contract/errors.js';
 import { callListener } from '../contract/call-listener.js';
 import { toTracedHold, type TracedHold, wrapInTracers } from '../events/lock-tracer.js';
+import { describeUnawaitedReentry } from '../contract/reentry-messages.js';
 import { withKeepAlive } from '../kit/keep-alive.js';
+import { warnOnce } from '../kit/warn-once.js';
 import type { Hold } from './hold.js';
-import { currentEntry, currentHandles, runInsideLock } from './call-tree.js';
+import { currentEntry, currentHandles, runInsideLock, runInsideLocks } from './call-tree.js';
 import { createTicket } from './ticket.js';
 
 /** Lock of one caller, from the acquisition to the release. Made by `LockService` only. */
 export class LockHandle implements AsyncDisposable {
   #isReleased = false;
+  readonly #isReentry: boolean;
   /** Hold as tracers see it, or `undefined` for a re-entry, for a leader, and without tracers. */
   readonly #tracedHold: TracedHold | undefined;
 
@@ -20,6 +23,7 @@ export class LockHandle implements AsyncDisposable {
     private readonly hold: Hold,
     private readonly onRelease: (hold: Hold) => Promise<void>,
   ) {
+    this.#isReentry = hold.isReentered;
     const { observers, backend } = hold.listener.service;
     if (observers.tracers.length === 0 || new.target !== LockHandle || isReentry(hold)) return;
     const tracedHold = toTracedHold(hold, backend.name);
@@ -110,10 +114,16 @@ export class LockHandle implements AsyncDisposable {
    * again. `withLock` does so by itself. After `acquire` only work that runs in here can re-enter.
    */
   run<T>(work: () => T): T {
-    const { hold } = this;
-    const tracedHold = this.#tracedHold;
-    const { tracers } = hold.listener.service.observers;
-    return runInsideLock(hold, this, tracedHold ? wrapInTracers(work, tracedHold, tracers) : work);
+    return runInsideLock(this.hold, this, this.#trace(work));
+  }
+
+  /** @internal Runs `work` inside all of these locks, the last of them innermost. */
+  static runInAll<T>(locks: readonly LockHandle[], work: () => T): T {
+    const tracedWork = locks.reduceRight((inner, lock) => lock.#trace(inner), work);
+    return runInsideLocks(
+      locks.map((handle) => ({ hold: handle.hold, handle })),
+      tracedWork,
+    );
   }
 
   /** @internal */
@@ -129,7 +139,10 @@ export class LockHandle implements AsyncDisposable {
   release(): Promise<void> {
     if (this.#isReleased) return Promise.resolve();
     this.#isReleased = true;
-    const releasePromise = this.onRelease(this.hold);
+    const { hold } = this;
+    if (!this.#isReentry && !hold.isShared) hold.isOpen = false;
+    const releasePromise = this.onRelease(hold);
+    if (!hold.isOpen && !this.#isReentry && !hold.hasEnded) warnOnce(describeUnawaitedReentry(hold.key));
     this.#notifyTracersOfRelease();
     return releasePromise;
   }
@@ -154,6 +167,11 @@ export class LockHandle implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
+  }
+
+  #trace<T>(work: () => T): () => T {
+    const tracedHold = this.#tracedHold;
+    return tracedHold ? wrapInTracers(work, tracedHold, this.hold.listener.service.observers.tracers) : work;
   }
 
   #notifyTracersOfRelease(): void {

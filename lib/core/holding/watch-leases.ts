@@ -1,5 +1,5 @@
 import type { LeaseStore, LeaseWatch } from '../contract/lease-store.js';
-import { runDetached } from '../time/detached.js';
+import { runWithoutContext } from '../time/without-context.js';
 import type { Clock } from '../time/timers.js';
 import type { Hold } from './hold.js';
 import type { ServiceContext } from './service-context.js';
@@ -18,7 +18,7 @@ const MAX_RENEWALS_PER_SECOND = 20;
 export function watchLeases({ backend, clock }: ServiceContext, holds: HoldsById): LeaseWatch | undefined {
   const mayRenew = createRateLimit(clock, MAX_RENEWALS_PER_SECOND);
   return backend.store.watchLeases?.((key) =>
-    runDetached(() => {
+    runWithoutContext(() => {
       if (key === undefined) renewAll(holds);
       else void revokeOrRenew(backend.store, key, holds, mayRenew);
     }),

@@ -1,4 +1,4 @@
-import { runDetached } from '../time/detached.js';
+import { runWithoutContext } from '../time/without-context.js';
 import { setInterval } from '../time/real-timers.js';
 
 /** Maximum delay of a timer of Node. */
@@ -15,7 +15,7 @@ export function beginKeepAlive(): void {
   keepAliveCount += 1;
   if (keepAliveCount > 1) return;
   if (keepAliveTimer) keepAliveTimer.ref();
-  else keepAliveTimer = runDetached(() => setInterval(() => undefined, MAX_DELAY_MS));
+  else keepAliveTimer = runWithoutContext(() => setInterval(() => undefined, MAX_DELAY_MS));
 }
 
 /** Undoes one call of `beginKeepAlive`. Once all calls are undone the process may exit, even if it holds locks. */

@@ -28,7 +28,7 @@ export const LEADER_LOCK_OPTIONS: Partial<ResolvedOptions> = {
   watchdog: true,
   maxHoldMs: Infinity,
   minHoldMs: 0,
-  reentrant: true,
+  reentrant: false,
   awaitRelease: true,
 };
 

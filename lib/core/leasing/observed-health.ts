@@ -5,7 +5,7 @@ import type { BackendHealth, HealthSource } from '../contract/health.js';
 import { HealthListeners } from '../contract/health-listeners.js';
 import { ownMetadata } from '../contract/holder.js';
 import type { LeaseStore } from '../contract/lease-store.js';
-import { runDetached } from '../time/detached.js';
+import { runWithoutContext } from '../time/without-context.js';
 import { type Clock, pause } from '../time/timers.js';
 import type { ReleaseInBackground, OwnedKey } from './owned-key.js';
 import { RecentOutcomes } from './recent-outcomes.js';
@@ -144,7 +144,7 @@ export class ObservedHealth implements HealthSource {
 
   /** Starts the probe outside of the locks of the caller whose request has failed. */
   #startProbe(clock: Clock): void {
-    void runDetached(() => this.#probe(clock));
+    void runWithoutContext(() => this.#probe(clock));
   }
 
   async #probe(clock: Clock): Promise<void> {

@@ -35,8 +35,9 @@ export interface TryAcquireOptions {
   /** Milliseconds after which the lock is lost, so that a hung task cannot keep a key for ever. @default Infinity */
   maxHoldMs?: number;
   /**
-   * Whether the same async call tree may take the key again. All its calls then share the lock of the outermost call,
-   * whose options apply. @default true
+   * Whether calls that start inside this lock may share it, and this call may share the lock that it starts in. Both
+   * calls have to say so, and the options of the outermost apply. Otherwise nobody is inside a key twice, and whoever
+   * asks for it again is refused at once. @default false
    */
   reentrant?: boolean;
   /**
@@ -107,7 +108,7 @@ export const DEFAULTS: Readonly<ResolvedOptions> = Object.freeze({
   minHoldMs: 0,
   watchdog: true,
   maxHoldMs: Infinity,
-  reentrant: true,
+  reentrant: false,
   awaitRelease: true,
   mode: 'exclusive',
 });

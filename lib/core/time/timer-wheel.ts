@@ -1,4 +1,4 @@
-import { runDetached } from './detached.js';
+import { runWithoutContext } from './without-context.js';
 import { type Linked, LinkedQueue } from './linked-queue.js';
 import { setTimeout } from './real-timers.js';
 import type { Clock, Timer } from './timers.js';
@@ -61,7 +61,7 @@ export class TimerWheel {
       this.#gridPoints.delete(time);
       runDueTimers(point);
     };
-    point.clockTimer = runDetached(() => this.clock.schedule(time - this.clock.now(), run, { background: true }));
+    point.clockTimer = runWithoutContext(() => this.clock.schedule(time - this.clock.now(), run, { background: true }));
     return point;
   }
 }

@@ -9,12 +9,12 @@ import { describeServers, SqlWorld } from './sql-world.js';
 @Injectable()
 class Sale {
   @Fenced('sale_:id')
-  @Locked('lock_sale_:id')
+  @Locked('lock_sale_:id', { reentrant: true })
   async buy(id: number): Promise<void> {
     await fencedManager().query(`update stock set left_over = left_over - 1 where id = ${id}`);
   }
 
-  @Locked('lock_sale_:id', { ttlMs: atLeastMs(2_000), watchdog: false })
+  @Locked('lock_sale_:id', { ttlMs: atLeastMs(2_000), watchdog: false, reentrant: true })
   @Fenced('sale_:id')
   async buySlowly(id: number): Promise<void> {
     await this.buy(id);

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { runDetached, isLockError, pause, systemClock, type Timer } from '../../../core/index.js';
+import { runWithoutContext, isLockError, pause, systemClock, type Timer } from '../../../core/index.js';
 import { ClusterHealth } from './cluster-health.js';
 import { slotOf } from '../connection/key-slot.js';
 import { SlotMap } from './cluster-slots.js';
@@ -70,7 +70,7 @@ export class ClusterNodes {
 
   /** @throws when no node answers */
   loadSlots(): Promise<SlotMap> {
-    this.#slotsPromise ??= runDetached(() => this.#loadFromNodes()).finally(() => {
+    this.#slotsPromise ??= runWithoutContext(() => this.#loadFromNodes()).finally(() => {
       this.#slotsPromise = undefined;
       this.#retryCount = this.health.hasFailure ? this.#retryCount + 1 : 0;
       this.#scheduleLoad(

@@ -1,4 +1,4 @@
-import { runDetached, systemClock, type Timer, type WakeUps, isFulfilledWithin } from '../../../core/index.js';
+import { runWithoutContext, systemClock, type Timer, type WakeUps, isFulfilledWithin } from '../../../core/index.js';
 import { CHANGES_CHANNEL, NO_TRACKING_CONSEQUENCE } from './key-tracking.js';
 import type { RedisClient } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
@@ -71,7 +71,7 @@ export class Subscription implements Subscriptions {
   }
 
   openForWaiter(): void {
-    runDetached(() => {
+    runWithoutContext(() => {
       this.#connectPromise ??= this.#connect();
       this.#scheduleCheck();
     });

@@ -1,6 +1,5 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { EntityManager } from 'typeorm';
-import { LockConfigurationError } from '../../../core/index.js';
+import { LockConfigurationError, ownContext } from '../../../core/index.js';
 
 export interface FencedTransaction {
   readonly manager: EntityManager;
@@ -14,7 +13,7 @@ interface TransactionEntry extends FencedTransaction {
   isOver: boolean;
 }
 
-const currentEntry = new AsyncLocalStorage<TransactionEntry>();
+const currentEntry = ownContext<TransactionEntry>('fenced-transactions');
 
 export async function runInFencedTransaction<T>(transaction: FencedTransaction, work: () => Promise<T>): Promise<T> {
   const entry: TransactionEntry = { ...transaction, outer: currentEntry.getStore(), isOver: false };
