@@ -20,7 +20,6 @@ import { DistributedLockModule, Locked, LockService } from 'nestjs-distributed-l
 import { memory } from 'nestjs-distributed-lock/memory';
 import { map, type Observable, of, raceWith, Subject } from 'rxjs';
 import { eventually } from '../support/eventually.js';
-import { atLeastMs } from '../support/machine.js';
 import { closing, listen, root } from './apps.js';
 import { Deferred } from './crossing.js';
 import { KeptLog } from './kept-log.js';
@@ -50,21 +49,10 @@ describe.each([
 
   @Injectable()
   class Stock {
-    async *#generate(): AsyncGenerator<string> {
-      yield 'row';
-    }
-    @Locked('rows', { ttlMs: atLeastMs(600) })
-    async rows(): Promise<AsyncIterable<string>> {
-      return this.#generate();
-    }
     @Locked('sale')
     async reserve(who: string): Promise<string> {
       ran.push(who);
       return who;
-    }
-    @Locked('sale', { outliveClient: true })
-    async patient(who: string): Promise<string> {
-      return this.reserve(who);
     }
   }
 
@@ -85,24 +73,17 @@ describe.each([
     service(@Param('who') who: string): Promise<string> {
       return this.stock.reserve(who);
     }
-    @Post('patient-service/:who')
-    patientService(@Param('who') who: string): Promise<string> {
-      return this.stock.patient(who);
-    }
     @UseInterceptors(TimeLimit)
     @Post('limited/:who')
-    limited(@Param('who') who: string): Promise<string> {
-      return this.stock.reserve(who);
+    @Locked('sale')
+    async limited(@Param('who') who: string): Promise<string> {
+      ran.push(who);
+      return who;
     }
     @UseInterceptors(TimeLimit)
     @Post('begins-late/:who')
     beginsLate(@Param('who') who: string): Promise<unknown> {
       return (outcome = beforeCall.promise.then(() => this.stock.reserve(who)));
-    }
-    @UseInterceptors(TimeLimit)
-    @Post('reads-nothing')
-    readNothing(): Promise<unknown> {
-      return (outcome = beforeCall.promise.then(() => this.stock.rows()).then(() => 'unread'));
     }
     @Post('buy/:who')
     @Locked('sale')
@@ -119,12 +100,6 @@ describe.each([
     @Post('several/:who')
     @Locked(['other', 'sale'])
     async several(@Param('who') who: string): Promise<string> {
-      ran.push(who);
-      return who;
-    }
-    @Post('patient/:who')
-    @Locked('sale', { outliveClient: true })
-    async patient(@Param('who') who: string): Promise<string> {
       ran.push(who);
       return who;
     }
@@ -156,7 +131,7 @@ describe.each([
     return { url, locks, waiters, leave, log };
   }
 
-  it.each(['buy', 'stream', 'several', 'service'])('does not wait any longer, and "%s" does not run', async (path) => {
+  it.each(['buy', 'stream', 'several'])('does not wait any longer, and "%s" does not run', async (path) => {
     const { url, locks, waiters, leave, log } = await start();
     const held = await locks.acquire('sale');
     await leave(`${path}/gone`);
@@ -205,25 +180,14 @@ describe.each([
     await expect(outcome).resolves.toBe('late');
   });
 
-  it('frees the key of a result that nobody can read', async () => {
-    const { url, locks } = await start();
-    const late = fetch(`${url}/reads-nothing`, { method: 'POST' });
-    await eventually(() => outcome !== undefined);
-    timeIsUp.next();
-    expect((await late).status).toBe(408);
-    beforeCall.resolve();
-    await outcome;
-    await eventually(() => locks.inspect().length === 0);
-  });
-
-  it.each(['patient', 'patient-service'])('goes on waiting where "%s" outlives its client', async (path) => {
+  it('goes on waiting in a service that its handler calls: the wait belongs to whoever called', async () => {
     const { url, locks, leave, waiters } = await start();
     const held = await locks.acquire('sale');
-    await leave(`${path}/gone`);
+    await leave('service/gone');
     await leave('buy/given-up');
     await eventually(() => waiters() === 1);
     await held.release();
-    expect(await (await fetch(`${url}/${path}/here`, { method: 'POST' })).text()).toBe('here');
+    expect(await (await fetch(`${url}/service/here`, { method: 'POST' })).text()).toBe('here');
     expect(ran).toEqual(['gone', 'here']);
   });
 });

@@ -1,14 +1,23 @@
-import { AsyncResource } from 'node:async_hooks';
 import { request } from 'node:http';
 import { createConnection } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { setImmediate } from 'node:timers/promises';
-import { Controller, Get, Injectable, Res, StreamableFile } from '@nestjs/common';
+import {
+  type CallHandler,
+  Controller,
+  type ExecutionContext,
+  Get,
+  Injectable,
+  type NestInterceptor,
+  Res,
+  StreamableFile,
+  type Type,
+  UseInterceptors,
+} from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { NestFactory } from '@nestjs/core';
-import { currentLock, DistributedLockModule, Locked, LockService } from 'nestjs-distributed-lock';
+import { DistributedLockModule, Locked, LockService } from 'nestjs-distributed-lock';
 import { LockBackend } from 'nestjs-distributed-lock/core';
 import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { lastValueFrom, type Observable, of, Subject, toArray } from 'rxjs';
@@ -17,6 +26,20 @@ import { atLeastMs } from '../support/machine.js';
 import { closing, context, listen, root } from './apps.js';
 
 let source = new PassThrough();
+
+async function* rows(): AsyncGenerator<string> {
+  yield 'row';
+}
+
+function* numbers(): Generator<number> {
+  yield 1;
+}
+
+class Entity {
+  sell(): string {
+    return 'sold';
+  }
+}
 
 @Injectable()
 class Exports {
@@ -29,46 +52,13 @@ class Exports {
     return (source = new PassThrough());
   }
   @Locked('export')
-  async web(): Promise<ReadableStream<string>> {
-    return ReadableStream.from(this.#rows());
-  }
-  @Locked('export')
-  async response(): Promise<Response> {
-    return new Response('rows', { status: 201, headers: { 'x-rows': '2' } });
-  }
-  @Locked('export')
-  async rows(): Promise<AsyncGenerator<string>> {
-    return this.#rows();
-  }
-  @Locked('export', { outliveClient: true })
-  async kept(): Promise<AsyncGenerator<string>> {
-    return this.#rows();
-  }
-  @Locked('export')
-  async iterable(): Promise<AsyncIterable<string>> {
-    return { [Symbol.asyncIterator]: () => this.#rows() };
+  async give<Result>(create: () => Result): Promise<Result> {
+    return create();
   }
   readonly ticks = new Subject<string>();
   @Locked('export')
   async observable(): Promise<Observable<string>> {
     return this.ticks;
-  }
-  @Locked('export')
-  async stop(): Promise<() => void> {
-    return () => undefined;
-  }
-  @Locked('export')
-  async subscription(): Promise<object> {
-    return of(1).subscribe();
-  }
-  @Locked('export')
-  async plain(): Promise<object> {
-    return { rows: [new Map(), Buffer.from('')], at: new Date(0) };
-  }
-
-  async *#rows(): AsyncGenerator<string> {
-    yield `one under ${currentLock()?.key}`;
-    yield 'two';
   }
 }
 
@@ -88,30 +78,20 @@ class Downloads {
   never(): Promise<never> {
     return new Promise(() => undefined);
   }
-  @Get('rows')
-  async unread(): Promise<string> {
-    await this.exports.rows();
-    return 'unread';
+  @Get('object')
+  @Locked('object')
+  async object(): Promise<object> {
+    return { getSale: () => 'run by an adapter' };
   }
-  kept: AsyncGenerator<string> | undefined;
-  @Get('kept')
-  async keep(): Promise<string> {
-    this.kept = await this.exports.kept();
-    return 'kept';
+  @Get('function')
+  @Locked('function')
+  async function(): Promise<() => string> {
+    return () => 'run by an adapter';
   }
-  later: (() => Promise<string[]>) | undefined;
-  @Get('later')
-  runLater(): string {
-    this.later = AsyncResource.bind(() => this.#readRows());
-    return 'later';
-  }
-  async #readRows(): Promise<string[]> {
-    const rows: string[] = [];
-    for await (const row of await this.exports.rows()) {
-      rows.push(row);
-      for (let iteration = 0; iteration < 3; iteration += 1) await setImmediate();
-    }
-    return rows;
+  @Get('response')
+  @Locked('response')
+  async response(@Res() response: object): Promise<object> {
+    return rawOf(response);
   }
   @Get('own')
   @Locked('own')
@@ -158,36 +138,6 @@ describe('a lock lasts as long as what the method returns', () => {
     await eventually(() => !isHeld());
   });
 
-  it('a stream of the web, until it ends or is cancelled', async () => {
-    const { exports, isHeld } = await start();
-    const stream = await exports.web();
-    expect(isHeld()).toBe(true);
-    expect(await text(stream.pipeThrough(new TextEncoderStream()))).toBe('one under exporttwo');
-    await eventually(() => !isHeld());
-    await (await exports.web()).cancel();
-    await eventually(() => !isHeld());
-  });
-
-  it('a response, until its body is read', async () => {
-    const { exports, isHeld } = await start();
-    const response = await exports.response();
-    expect(isHeld()).toBe(true);
-    expect([response.status, response.headers.get('x-rows'), await response.text()]).toEqual([201, '2', 'rows']);
-    await eventually(() => !isHeld());
-  });
-
-  it.each(['rows', 'iterable'] as const)('an iterable, until its end or a break, %s', async (method) => {
-    const { exports, isHeld } = await start();
-    const seen: string[] = [];
-    for await (const row of await exports[method]()) {
-      seen.push(row);
-      expect(isHeld()).toBe(true);
-    }
-    expect([isHeld(), seen]).toEqual([false, ['one under export', 'two']]);
-    for await (const _ of await exports[method]()) break;
-    expect(isHeld()).toBe(false);
-  });
-
   it('an Observable that a promise resolves to, until it ends', async () => {
     const { exports, isHeld } = await start();
     const ticks = lastValueFrom((await exports.observable()).pipe(toArray()));
@@ -198,30 +148,38 @@ describe('a lock lasts as long as what the method returns', () => {
   });
 
   it('ends what it returned when the lock is lost', async () => {
-    const { exports, isHeld, store } = await start();
+    const { exports, store } = await start();
     const stream = await exports.node();
     const failed = new Promise((resolve) => stream.once('error', resolve));
     store.revoke('export');
     expect(await failed).toMatchObject({ code: 'LOCK_LOST' });
-    const rows = await exports.rows();
-    await rows.next();
-    store.revoke('export');
-    await eventually(() => !isHeld());
-    await expect(rows.next()).rejects.toMatchObject({ code: 'LOCK_LOST' });
   });
 
-  it.each([
-    ['stop', 'a function'],
-    ['subscription', 'a subscription'],
-  ] as const)('is refused where nobody can tell how long that is, %s', async (method, what) => {
+  it.each<[string, () => unknown]>([
+    ['a stream of the web', () => ReadableStream.from(rows())],
+    ['a Response', () => new Response('rows')],
+    ['an async iterable', rows],
+    ['an async iterable', () => ({ [Symbol.asyncIterator]: rows })],
+    ['a synchronous generator', numbers],
+    ['a subscription', () => of(1).subscribe()],
+  ])('is refused where the work would run outside of it: %s', async (what, create) => {
     const { exports, isHeld } = await start();
-    await expect(exports[method]()).rejects.toThrow(`Exports.${method} returned ${what}, whose work would outlive`);
+    await expect(exports.give(create)).rejects.toThrow(`Exports.give returned ${what}, whose work would run outside`);
     expect(isHeld()).toBe(false);
   });
 
-  it('is over when a plain value is there', async () => {
+  it.each<[string, () => unknown]>([
+    ['a plain object', () => ({ rows: [new Map(), Buffer.from('')], at: new Date(0) })],
+    ['an entity with methods', () => new Entity()],
+    ['an object with functions, of a service', () => ({ sell: () => 'later' })],
+    ['a function, such as an instance of knex', () => () => undefined],
+    [
+      'a proxy that answers every name',
+      () => new Proxy({}, { get: (_, name) => (name === 'then' ? undefined : () => 0) }),
+    ],
+  ])('is over when a value is there: %s', async (_, create) => {
     const { exports, isHeld } = await start();
-    await exports.plain();
+    await exports.give(create);
     expect(isHeld()).toBe(false);
   });
 });
@@ -261,37 +219,57 @@ describe.each([
     await eventually(() => !isHeld());
   });
 
-  it.each(['file', 'service', 'own'])(
-    'frees its key when its pipelined request loses its connection, "%s"',
-    async (path) => {
-      const { url, isHeld } = await start();
-      const connection = createConnection(Number(new URL(url).port), '127.0.0.1');
-      connection.write(['never', path].map((name) => `GET /${name} HTTP/1.1\r\nHost: shop\r\n\r\n`).join(''));
-      await eventually(isHeld);
-      connection.destroy();
-      await eventually(() => !isHeld());
-    },
-  );
-
-  it('frees the key of a result that nobody read when the request is over', async () => {
+  it.each(['file', 'own'])('frees its key when its pipelined request loses its connection, "%s"', async (path) => {
     const { url, isHeld } = await start();
-    expect(await (await fetch(`${url}/rows`)).text()).toBe('unread');
+    const connection = createConnection(Number(new URL(url).port), '127.0.0.1');
+    connection.write(['never', path].map((name) => `GET /${name} HTTP/1.1\r\nHost: shop\r\n\r\n`).join(''));
+    await eventually(isHeld);
+    connection.destroy();
     await eventually(() => !isHeld());
   });
 
-  it('lets work that a request left behind read a result of its own', async () => {
-    const { url, downloads, isHeld } = await start();
-    expect(await (await fetch(`${url}/later`)).text()).toBe('later');
-    expect(await downloads.later?.()).toEqual(['one under export', 'two']);
-    expect(isHeld()).toBe(false);
+  it('frees its key when a pipelined request loses its connection, where the response itself was returned', async () => {
+    const { url, isHeld } = await start();
+    const connection = createConnection(Number(new URL(url).port), '127.0.0.1');
+    connection.write(['never', 'response'].map((name) => `GET /${name} HTTP/1.1\r\nHost: shop\r\n\r\n`).join(''));
+    await eventually(isHeld);
+    connection.destroy();
+    await eventually(() => !isHeld());
   });
 
-  it('keeps the key of a result that outlives its request', async () => {
-    const { url, isHeld, downloads } = await start();
-    expect(await (await fetch(`${url}/kept`)).text()).toBe('kept');
-    expect(await downloads.kept?.next()).toMatchObject({ value: 'one under export' });
-    expect(isHeld()).toBe(true);
-    await downloads.kept?.return(undefined);
-    expect(isHeld()).toBe(false);
-  });
+  it.each(['object', 'function'])(
+    'refuses from a handler what an adapter would run after the release: %s',
+    async (path) => {
+      const { url, isHeld } = await start();
+      expect((await fetch(`${url}/${path}`)).status).toBe(500);
+      expect(isHeld()).toBe(false);
+    },
+  );
+
+  it.each(['TsRestHandlerInterceptor', 'ImplementInterceptor'])(
+    'does not start with a handler under %s',
+    async (name) => {
+      const interceptor = {
+        [name]: class implements NestInterceptor {
+          intercept(_context: ExecutionContext, next: CallHandler) {
+            return next.handle();
+          }
+        },
+      }[name];
+      if (!interceptor) throw new TypeError('made above');
+      @Controller()
+      class Contracts {
+        @Get('contract')
+        @UseInterceptors(interceptor as Type<NestInterceptor>)
+        @Locked('contract')
+        async handler(): Promise<object> {
+          return {};
+        }
+      }
+      const module = root({ imports: [DistributedLockModule.forRoot(memory())], controllers: [Contracts] });
+      const app = await NestFactory.create(module, adapter(), { logger: false, abortOnError: false });
+      await expect(app.init()).rejects.toThrow('Contracts.handler returns what its interceptor runs after the release');
+      await app.close();
+    },
+  );
 });

@@ -58,8 +58,8 @@ export const CLOCK_PATTERNS: Readonly<Record<string, ClockPattern>> = {
       'the lease has to be renewed while the test looks': `
         backends/redis/cluster.long backends/redis/given-client-promises backends/redis/key-routing
         backends/redis/key-tracking.long backends/redis/rights backends/redis/shares backends/redlock/redlock-options
-        backends/redlock/renewal.long backends/redlock/rights backends/redlock/same-server nest/cancelled-results
-        nest/departed-clients nest/iterator-ends nest/iterator-results nest/leads nest/results nest/streams`,
+        backends/redlock/renewal.long backends/redlock/rights backends/redlock/same-server
+        nest/leads nest/results nest/streams`,
     },
   },
   'short time-out': {
@@ -126,7 +126,7 @@ export const CLOCK_PATTERNS: Readonly<Record<string, ClockPattern>> = {
     places: {
       'the fault itself: a process that computes, or collects garbage, for as long as its lease': `
         backends/memcached/connection backends/redis/blocked-loop.long backends/typeorm/blocked-loop.long
-        conformance/contract conformance/loss core/kit nest/iterator-ends support/harness-cron-child
+        conformance/contract conformance/loss core/kit support/harness-cron-child
         support/harness-holder-child`,
       'waits where nothing may be asynchronous': `
         servers/process-family support/machine`,

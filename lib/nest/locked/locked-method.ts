@@ -23,14 +23,17 @@ import { hasResponseParameter, isEventStream, returnsObservable } from '../metho
 import type { MethodStep, StepRunner } from './method-step.js';
 import { getParameterMetadata } from '../keys/parameter-metadata.js';
 import { isObject } from '../../decorators/is-object.js';
-import { getCurrentRequest, getHandlerContext } from '../requests/request-scope.js';
+import { getCurrentRequest, getHandlerContext, type RequestScope } from '../requests/request-scope.js';
 import { followLockedResult } from '../results/locked-result.js';
+import { assertRunsItself } from '../results/unseen-work.js';
 
 type LockedWork<T> = (locks: readonly LockHandle[]) => Promise<T>;
 
 interface LockRequest {
   readonly service: LockService;
   readonly keys: readonly WantedKey[];
+  /** Request that this call handles. What the handler calls belongs to no request. */
+  readonly request: RequestScope | undefined;
 }
 
 interface MethodCall {
@@ -49,7 +52,6 @@ export class LockedMethod {
   readonly #acquireOptions: AcquireOptions;
   readonly #resolvedOptions = new WeakMap<LockService, AcquireOptions>();
   readonly #onBusy: NonNullable<LockedOptions['onBusy']>;
-  readonly #outlivesClient: boolean;
   readonly #lockPositions: ReadonlySet<number>;
   readonly #returnsObservable: boolean;
 
@@ -61,14 +63,13 @@ export class LockedMethod {
     /** Property in which an instance has its `LockService`. */
     readonly serviceProperty: symbol,
   ) {
-    const { backend = DEFAULT_BACKEND, onBusy = 'throw', outliveClient = false, ...acquireOptions } = options;
+    const { backend = DEFAULT_BACKEND, onBusy = 'throw', ...acquireOptions } = options;
     this.label = getMethodLabel(declaration);
     this.backend = backend;
     if (typeof onBusy !== 'function' && onBusy !== 'throw' && onBusy !== 'skip') {
       throw new LockConfigurationError(`onBusy of ${this.label} must be 'throw', 'skip' or a function`, 'onBusy');
     }
     this.#onBusy = onBusy;
-    this.#outlivesClient = outliveClient;
     this.#acquireOptions = onBusy === 'skip' ? { waitMs: 0, ...acquireOptions } : acquireOptions;
     resolveOptions(this.#acquireOptions);
     this.#keys = new LockedKeys(key, declaration, method, this.label);
@@ -96,6 +97,7 @@ export class LockedMethod {
     if (typeof method !== 'function') return;
     this.#keys.validate(method, classRef, routePrefixes);
     checkSchedule(method, this.label, this.options);
+    assertRunsItself(method, this.label);
     if (this.#isStreaming(method)) this.#assertNoStep();
     this.step?.validate(method, classRef, this.#keys);
   }
@@ -107,7 +109,8 @@ export class LockedMethod {
       if (!isObject(instance)) throw this.#createServiceError('it was called without its instance');
       const service = this.#getService(instance);
       const context = getHandlerContext(instance, this.declaration);
-      const lockRequest = { service, keys: this.#keys.resolve(instance, args, context) };
+      const request = context && getCurrentRequest();
+      const lockRequest = { service, keys: this.#keys.resolve(instance, args, context), request };
       const callMethod = (locks: readonly LockHandle[]): unknown =>
         Reflect.apply(this.method, instance, this.#insertLock(args, locks));
       if (isStreaming) {
@@ -142,9 +145,6 @@ export class LockedMethod {
     args: readonly unknown[],
     { callMethod, runStep, writesResponse }: MethodCall,
   ): Promise<unknown> {
-    const request = getCurrentRequest();
-    const outlivesRequest = this.#outlivesClient || request?.hasEnded === true;
-    const mayStayUnread = request?.isAbandoned === true && !this.#outlivesClient && !currentLock();
     return new Promise((resolve, reject) => {
       const whenReleased = (): Promise<unknown> => lockedRun;
       const callAndFollow: LockedWork<unknown> = async (locks) => {
@@ -154,9 +154,7 @@ export class LockedMethod {
           locks,
           whenReleased,
           writesResponse,
-          request,
-          outlivesRequest,
-          mayStayUnread,
+          request: lockRequest.request,
           getTtlMs: () => lockRequest.service.resolve(this.#acquireOptions).ttlMs,
         });
         if (!result) return returnedValue;
@@ -190,13 +188,13 @@ export class LockedMethod {
   }
 
   async #runLocked<T>(
-    { service, keys }: LockRequest,
+    { service, keys, request }: LockRequest,
     work: LockedWork<T>,
     getBusyResult: (error: LockTimeoutError) => T,
     unsubscribeSignal?: AbortSignal,
   ): Promise<T> {
     // A call under another lock goes on waiting after its client has gone, because the work of the outer lock goes on.
-    const abandonSignal = this.#outlivesClient || currentLock() ? undefined : getCurrentRequest()?.abandonSignal;
+    const abandonSignal = currentLock() ? undefined : request?.abandonSignal;
     const signals = [this.#acquireOptions.signal, unsubscribeSignal, abandonSignal].filter((one) => one !== undefined);
     const joinedSignal = signals.length > 1 ? new JoinedSignal(signals) : undefined;
     let hasStarted = false;

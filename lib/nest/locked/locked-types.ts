@@ -23,12 +23,6 @@ export interface LockedOptions<Busy extends OnBusy = OnBusy> extends AcquireOpti
    * @default 'throw'
    */
   onBusy?: Busy;
-  /**
-   * Whether a call goes on waiting for the lock when its request has ended: the client has gone, or an interceptor has
-   * answered. With `false`, such a call stops waiting and the method does not run. A method that runs already goes on.
-   * @default false
-   */
-  outliveClient?: boolean;
 }
 
 /** Method that can be locked: it returns a promise or an Observable, because taking the lock is asynchronous. */

@@ -1,6 +1,5 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ExecutionContext, HttpException } from '@nestjs/common';
-import { sharedState } from '../../core/index.js';
+import { ownContext } from '../../core/index.js';
 import type { Declaration } from '../../decorators/declaration.js';
 import { getDeclaration } from '../method-metadata.js';
 import { getRawResponse, isClosed, onResponseEnd, type RawResponse } from './raw-response.js';
@@ -8,7 +7,7 @@ import { getRawResponse, isClosed, onResponseEnd, type RawResponse } from './raw
 /** Status "client closed request" of nginx. No client reads it, and Nest does not log an `HttpException`. */
 const CLIENT_CLOSED_REQUEST_STATUS = 499;
 
-const requestScopeStorage = sharedState('requests', () => new AsyncLocalStorage<RequestScope>());
+const requestScopeStorage = ownContext<RequestScope>('requests');
 
 export class RequestScope {
   readonly #response: RawResponse | undefined;
@@ -36,16 +35,6 @@ export class RequestScope {
       }
     }
     return this.#abandonController.signal;
-  }
-
-  /** Whether the handler has ended: further work belongs to no request. */
-  get hasEnded(): boolean {
-    return this.#hasEnded;
-  }
-
-  /** Whether an interceptor or the transport stopped waiting for the handler before its end. */
-  get isAbandoned(): boolean {
-    return this.#isAbandoned;
   }
 
   /**

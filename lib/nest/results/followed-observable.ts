@@ -14,7 +14,7 @@ import {
   takeUntil,
   throwError,
 } from 'rxjs';
-import type { FollowedResult, FollowCallbacks } from './followed-result.js';
+import type { FollowCallbacks, FollowedResult } from './followed-result.js';
 
 /** Calls `onEnd` when the last subscription ends. Later subscribers get an error, because the lock is released then. */
 export function followObservable(
@@ -24,11 +24,9 @@ export function followObservable(
   const asyncContext = new AsyncResource('LockedResult');
   const cancellation = new Subject<never>();
   let subscriptionCount = 0;
-  let hasBegun = false;
   let hasEnded = false;
   const value = defer(() => {
     if (hasEnded) return throwError(() => new Error('The lock of this Observable is released: call the method again'));
-    hasBegun = true;
     subscriptionCount += 1;
     let isCounted = true;
     const endSubscription = (): void => {
@@ -60,5 +58,5 @@ export function followObservable(
     // Without subscribers, no subscription ends and calls `onEnd`.
     onEnd();
   };
-  return { value, cancel, isUnread: () => !hasBegun };
+  return { value, cancel };
 }

@@ -3,8 +3,6 @@ export interface FollowedResult {
   readonly value: unknown;
   /** Ends the work with an error. `onEnd` is called when no step of the work runs any more. */
   cancel(reason: Error): void;
-  /** Whether nobody has begun to read the result. */
-  isUnread(): boolean;
 }
 
 export interface FollowCallbacks {
@@ -12,8 +10,6 @@ export interface FollowCallbacks {
   readonly onEnd: () => void;
   /** Called before each step. Calls `cancel` if a lock is lost: after a blocked event loop, nobody knows this yet. */
   readonly cancelIfLost: () => void;
-  /** Called when a consumer cancels a web stream. The lock is then released after its TTL at the latest. */
-  readonly onClosing: () => void;
   /** Returns a promise that resolves when the lock is released, and rejects when the lock was lost before. */
   readonly whenReleased: () => Promise<unknown>;
 }

@@ -1,7 +1,5 @@
-import { AsyncResource } from 'node:async_hooks';
-import { finished, Readable, Writable } from 'node:stream';
-import { isObject } from '../../decorators/is-object.js';
-import type { FollowedResult, FollowCallbacks } from './followed-result.js';
+import { finished, Readable, Stream, Writable } from 'node:stream';
+import type { FollowCallbacks, FollowedResult } from './followed-result.js';
 
 interface StreamState {
   readonly readable?: boolean;
@@ -16,8 +14,9 @@ export function getFileStream(value: object): unknown {
   return Reflect.apply(value.getStream, value, []);
 }
 
+/** A stream is told by its class: an object may answer any name, as proxies do. */
 export function isNodeStream(value: unknown): value is Readable | Writable {
-  return isObject(value) && ['pipe', 'on'].every((name) => typeof Reflect.get(value, name) === 'function');
+  return value instanceof Stream;
 }
 
 /** Returns `undefined` for a stream that has ended, or whose properties do not tell whether it has. */
@@ -36,75 +35,10 @@ export function followStream(
     const willFinish = (stream instanceof Readable || stream instanceof Writable) && !stream.closed;
     if (!willFinish) onEnd();
   };
-  const isUnread = (): boolean =>
-    stream instanceof Readable &&
-    !(stream instanceof Writable) &&
-    !stream.readableDidRead &&
-    stream.readableFlowing === null;
-  return { value, cancel, isUnread };
+  return { value, cancel };
 }
 
 /** Returns whether the state of a stream says that it has not ended. Old libraries keep little or no state. */
 function isKnownToBeOpen({ readable, writable, writableFinished, destroyed }: StreamState): boolean {
   return destroyed !== true && (readable ?? (writable === true || writableFinished === false));
-}
-
-export function followWebStream<Chunk>(
-  source: ReadableStream<Chunk>,
-  { onEnd, onClosing, cancelIfLost }: FollowCallbacks,
-) {
-  const asyncContext = new AsyncResource('LockedResult');
-  const reader = source.getReader();
-  let controller: ReadableStreamDefaultController<Chunk> | undefined;
-  let isUnread = true;
-  let isCancelled = false;
-  const cancelSource = async (reason: unknown): Promise<void> => {
-    // `reader.cancel` ends a pending read before the source has ended. `pull` must not call `onEnd` for that read.
-    isCancelled = true;
-    await asyncContext.runInAsyncScope(() => reader.cancel(reason)).finally(onEnd);
-  };
-  const value = new ReadableStream<Chunk>(
-    {
-      start: (ownController) => void (controller = ownController),
-      async pull(ownController) {
-        isUnread = false;
-        cancelIfLost();
-        if (isCancelled) return;
-        try {
-          const { done, value: chunk } = await asyncContext.runInAsyncScope(() => reader.read());
-          if (isCancelled) return;
-          if (!done) return ownController.enqueue(chunk);
-          onEnd();
-          ownController.close();
-        } catch (error) {
-          if (!isCancelled) onEnd();
-          throw error;
-        }
-      },
-      cancel: (reason) => {
-        onClosing();
-        return cancelSource(reason);
-      },
-    },
-    { highWaterMark: 0 },
-  );
-  return {
-    value,
-    cancel: (reason: Error): void => {
-      controller?.error(reason);
-      cancelSource(reason).catch(() => undefined);
-    },
-    isUnread: (): boolean => isUnread,
-  };
-}
-
-/** Returns `undefined` for a response without a body, and for one whose body is being read already. */
-export function followResponse(response: Response, callbacks: FollowCallbacks): FollowedResult | undefined {
-  const { body, url, redirected, type } = response;
-  if (!body || response.bodyUsed || body.locked) return undefined;
-  const followedBody = followWebStream(body, callbacks);
-  const copy = new Response(followedBody.value, response);
-  // The constructor does not copy these properties, which tell how the response was fetched.
-  for (const [name, value] of Object.entries({ url, redirected, type })) Object.defineProperty(copy, name, { value });
-  return { ...followedBody, value: copy };
 }

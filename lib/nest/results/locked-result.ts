@@ -1,15 +1,17 @@
-import { types } from 'node:util';
-import { isObservable } from 'rxjs';
+import { Observable } from 'rxjs';
 import { AbortListener, LockConfigurationError, type LockHandle, systemClock } from '../../core/index.js';
 import { isObject } from '../../decorators/is-object.js';
 import type { RequestScope } from '../requests/request-scope.js';
-import { followIterator } from './followed-iterator.js';
-import type { FollowedResult, FollowCallbacks } from './followed-result.js';
+import type { FollowCallbacks, FollowedResult } from './followed-result.js';
 import { followObservable } from './followed-observable.js';
-import { followResponse, followStream, followWebStream, isNodeStream, getFileStream } from './followed-stream.js';
+import { followStream, getFileStream, isNodeStream } from './followed-stream.js';
+import { describeUnseenWork, describeUnseenWorkOfHandler } from './unseen-work.js';
+
+/** Property by which every copy of rxjs recognizes an Observable. */
+const OBSERVABLE = Reflect.get(Symbol, 'observable') ?? '@@observable';
 
 /** Result of a locked method whose work goes on. The lock is held until `ended` resolves. */
-export interface LockedResult extends Omit<FollowedResult, 'isUnread'> {
+export interface LockedResult extends FollowedResult {
   readonly ended: Promise<void>;
 }
 
@@ -19,50 +21,38 @@ interface LockedCall {
   readonly whenReleased: () => Promise<unknown>;
   /** Whether an HTTP handler with `@Res()` without `passthrough` was called, which writes the response itself. */
   readonly writesResponse: boolean;
-  /** Request that the call belongs to. */
+  /** Request that the call handles. */
   readonly request: RequestScope | undefined;
-  readonly outlivesRequest: boolean;
-  /**
-   * Whether nothing waited for the request any more when the call began, so that its result may stay unread. Never true
-   * with `outliveClient`, or under another lock.
-   */
-  readonly mayStayUnread: boolean;
   /** Returns the option `ttlMs` of the call. */
   readonly getTtlMs: () => number;
 }
 
 /**
  * Follows the work behind the result of a locked method. Returns `undefined` when there is none. The loss of a lock, or
- * the end of the request, ends the work with an error.
- * @throws LockConfigurationError with the option `returns`: the end of the work cannot be observed
+ * the end of the request that the call handles, ends the work with an error.
+ * @throws LockConfigurationError with the option `returns`: the work would run outside of the lock
  */
 export function followLockedResult(result: unknown, call: LockedCall): LockedResult | undefined {
-  if (!isObject(result) && typeof result !== 'function' && !call.writesResponse) return undefined;
+  const { label, locks, whenReleased, writesResponse, request } = call;
   let onEnd = (): void => undefined;
   const ended = new Promise<void>((resolve) => (onEnd = resolve));
-  const callAfterTtl = (callback: () => void): void => {
-    const timer = systemClock.schedule(call.getTtlMs(), callback, { background: true });
-    void ended.then(() => timer.cancel());
-  };
-  // The release must not depend on `onEnd` alone: a step of the work may wait for a client that has gone.
-  const onClosing = (): void => callAfterTtl(onEnd);
-  const { label, locks, whenReleased, writesResponse, request, outlivesRequest, mayStayUnread } = call;
   // The signal of a lock aborts, at the latest, when it is read.
   const cancelIfLost = (): void => locks.forEach(({ signal }) => void signal.aborted);
   const hasResponseOnly = result === undefined && writesResponse;
   const followedResult = hasResponseOnly
-    ? { value: undefined, cancel: onEnd, isUnread: () => false }
-    : followResult(result, label, { onEnd, onClosing, whenReleased, cancelIfLost });
+    ? { value: undefined, cancel: onEnd }
+    : followResult(result, label, request !== undefined, { onEnd, whenReleased, cancelIfLost });
   if (!followedResult) return undefined;
   const cancel = (reason: Error): void => {
-    onClosing();
+    // The release must not depend on `onEnd` alone: a step of the work may wait for a client that has gone.
+    const timer = systemClock.schedule(call.getTtlMs(), onEnd, { background: true });
+    void ended.then(() => timer.cancel());
     followedResult.cancel(reason);
   };
   const cancelWithRequest = (): void => cancel(new Error('The request of this result is over'));
-  if (mayStayUnread) callAfterTtl(() => followedResult.isUnread() && cancelWithRequest());
   // The listener is added at once, and removed when `ended` resolves.
   if (hasResponseOnly) void ended.then(request?.onResponseEnd(cancelWithRequest));
-  else if (!outlivesRequest) void ended.then(request?.onResponseEndOrAbandonment(cancelWithRequest));
+  else void ended.then(request?.onResponseEndOrAbandonment(cancelWithRequest));
   for (const { signal } of locks) {
     const cancelOnLoss = (): void => cancel(signal.reason);
     if (signal.aborted) cancelOnLoss();
@@ -74,30 +64,25 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
   return { value: followedResult.value, cancel, ended };
 }
 
-function followResult(result: unknown, label: string, callbacks: FollowCallbacks): FollowedResult | undefined {
-  if (typeof result === 'function') throw createUnobservableError(label, 'a function');
-  if (!isObject(result)) return undefined;
+function followResult(
+  result: unknown,
+  label: string,
+  isOfHandler: boolean,
+  callbacks: FollowCallbacks,
+): FollowedResult | undefined {
+  if (!isObject(result) && typeof result !== 'function') return undefined;
   if (isObservable(result)) return followObservable(result, callbacks);
   const stream = getFileStream(result) ?? result;
   if (isNodeStream(stream)) return followStream(result, stream, callbacks);
-  if (result instanceof ReadableStream) return result.locked ? undefined : followWebStream(result, callbacks);
-  if (result instanceof Response) return followResponse(result, callbacks);
-  if (Symbol.asyncIterator in result) {
-    if (!Object.isExtensible(result)) throw createUnobservableError(label, 'a frozen iterable');
-    return followIterator(result, callbacks);
-  }
-  if (isSubscription(result)) throw createUnobservableError(label, 'a subscription');
-  if (types.isGeneratorObject(result)) throw createUnobservableError(label, 'a synchronous generator');
-  return undefined;
-}
-
-function isSubscription(value: object): boolean {
-  return 'closed' in value && ['add', 'unsubscribe'].every((name) => typeof Reflect.get(value, name) === 'function');
-}
-
-function createUnobservableError(label: string, resultType: string): LockConfigurationError {
-  return new LockConfigurationError(
-    `${label} returned ${resultType}, whose work would outlive the lock unseen: return what that work results in`,
+  const unseenWork = describeUnseenWork(result) ?? (isOfHandler ? describeUnseenWorkOfHandler(result) : undefined);
+  if (unseenWork === undefined) return undefined;
+  throw new LockConfigurationError(
+    `${label} returned ${unseenWork}, whose work would run outside of the lock. Return what the work results in, or take ` +
+      'the lock by withLock around it',
     'returns',
   );
+}
+
+function isObservable(value: object): value is Observable<unknown> {
+  return value instanceof Observable || OBSERVABLE in value;
 }
