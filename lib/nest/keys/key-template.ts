@@ -44,6 +44,11 @@ export function parseTemplate(source: string): KeyTemplate {
     paths.push(parsePath(bracedPath ?? barePath, source));
   }
   appendText(source.slice(previousMatchEnd));
+  if (/[{}]/u.test(leadingText + textsAfter.join('')))
+    throw createTemplateError(
+      'braces make no placeholder here. Write :id or :{id}, or a function for a literal brace',
+      source,
+    );
   // The text after a placeholder has to differ from percent-encoded values, because it marks the end of the value.
   if (textsAfter.slice(0, -1).includes(''))
     throw createTemplateError('two placeholders need something between them', source);

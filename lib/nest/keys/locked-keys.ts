@@ -85,8 +85,10 @@ export class LockedKeys {
 
   /** @throws LockConfigurationError when a template can never be resolved */
   validate(method: object, classRef: object, routePrefixes?: readonly string[]): void {
-    for (const { placeholders } of this.templates) {
-      for (const { path } of placeholders) this.#resolver.assertResolvable(path, method, classRef, routePrefixes);
+    for (const template of this.templates) {
+      this.#resolver.assertNoForeignPlaceholder(template);
+      for (const { path } of template.placeholders)
+        this.#resolver.assertResolvable(path, method, classRef, routePrefixes);
     }
   }
 }

@@ -1,10 +1,10 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { LockConfigurationError } from '../../core/index.js';
+import { LockConfigurationError, quote } from '../../core/index.js';
 import { type Declaration, isMethod, type Method } from '../../decorators/declaration.js';
 import { unwrapMethod } from '../../decorators/wrapped-method.js';
 import { type ArgumentNames, readArgumentNames, callsNameHelper } from './argument-names.js';
 import { isDecoratedInTypeScript } from './decorating-file.js';
-import type { PlaceholderPath } from './key-template.js';
+import type { KeyTemplate, PlaceholderPath } from './key-template.js';
 import {
   isMessageHandler,
   mayBeHandler,
@@ -67,6 +67,20 @@ export class PlaceholderResolver {
       if (argument && hasProperty(argument, head)) return readPath(argument, [head, ...rest]);
       return context && readRequestValue(context, head, rest);
     };
+  }
+
+  /** @throws LockConfigurationError when literal text names an argument as other libraries do: `user.id`, `$id`, `<id>` */
+  assertNoForeignPlaceholder({ source, leadingText, placeholders }: KeyTemplate): void {
+    const texts = [leadingText, ...placeholders.map(({ textAfter }) => textAfter)];
+    for (const name of this.#positions.keys()) {
+      if (this.#mayBeMinified(name)) continue;
+      const isPath = placeholders.length === 0 && leadingText.startsWith(`${name}.`);
+      if (!isPath && !texts.some((text) => namesArgument(text, name))) continue;
+      throw this.#createKeyError(
+        `${quote(source)} is one key for all calls, though it names the argument "${name}". Write :${name} for its ` +
+          'value, or a function for that literal text',
+      );
+    }
   }
 
   /** @throws LockConfigurationError when no call can ever have a value for the placeholder */
@@ -148,4 +162,10 @@ export class PlaceholderResolver {
   get #declaredArgumentCount(): number {
     return Math.max(this.#argumentNames.names.length, this.#parameterTypes?.length ?? 0);
   }
+}
+
+/** Returns whether the name stands in the text behind a mark that begins a placeholder elsewhere. */
+function namesArgument(text: string, name: string): boolean {
+  const [, ...marked] = text.split(/[$#@%<[]/u);
+  return marked.some((part) => part.startsWith(name) && !/^[\p{ID_Continue}$]/u.test(part.slice(name.length)));
 }
