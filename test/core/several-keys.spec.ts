@@ -1,5 +1,11 @@
 import { getEventListeners } from 'node:events';
-import { currentLocks, LockConfigurationError, LockLostError, LockService } from 'nestjs-distributed-lock/core';
+import {
+  currentLocks,
+  LockConfigurationError,
+  type LockHandle,
+  LockLostError,
+  LockService,
+} from 'nestjs-distributed-lock/core';
 import { ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { eventually, failureOf } from '../support/index.js';
 
@@ -83,6 +89,12 @@ describe('several keys', () => {
     expect(slowly.held).toEqual(['c']);
   });
 
+  it('takes thousands', async () => {
+    const keys = Array.from({ length: 5_000 }, (_, i) => `many-${i}`);
+    await expect(locks.withLocks(keys, () => currentLocks().length)).resolves.toBe(5_000);
+    expect(backend.held).toEqual([]);
+  });
+
   it('leaves no key closed where one was busy, so that the work never began', async () => {
     const busy = await other.acquire('b');
     const kept = { waitMs: 0, minHoldMs: 60_000 };
@@ -90,14 +102,19 @@ describe('several keys', () => {
     await expect(locks.withLocks(['a', 'b', 'c'], () => undefined, kept)).rejects.toThrow('"b"');
     expect(backend.held).toEqual(['b']);
     await busy.release();
-    await locks.withLock('a', () => locks.withLocks(['a', 'b'], () => undefined, { minHoldMs: 60_000 }));
+    const again = { reentrant: true };
+    await locks.withLock(
+      'a',
+      () => locks.withLocks(['a', 'b'], () => undefined, { minHoldMs: 60_000, ...again }),
+      again,
+    );
     expect(backend.held).toEqual(['b']);
   });
 
   it('leaves the keys around it to the work that took them', async () => {
     await using _ = await other.acquire('b');
-    const inside = (): Promise<unknown> => locks.withLocks(['a', 'b'], () => undefined, { waitMs: 0 });
-    await expect(locks.withLock('a', inside, { minHoldMs: 60_000 })).rejects.toThrow('"b"');
+    const inside = (): Promise<unknown> => locks.withLocks(['a', 'b'], () => undefined, { waitMs: 0, reentrant: true });
+    await expect(locks.withLock('a', inside, { minHoldMs: 60_000, reentrant: true })).rejects.toThrow('"b"');
     expect(backend.held).toEqual(['b', 'a']);
   });
 
@@ -196,11 +213,13 @@ describe('several keys', () => {
   });
 
   it('does not listen any more to a lock around it when it has ended', async () => {
-    await locks.withLock('a', async ({ signal }) => {
+    const again = { reentrant: true };
+    const nest = async ({ signal }: LockHandle): Promise<void> => {
       const before = getEventListeners(signal, 'abort').length;
-      for (let i = 0; i < 3; i += 1) await locks.withLocks(['a', 'b'], (set) => set.signal.throwIfAborted());
+      for (let i = 0; i < 3; i += 1) await locks.withLocks(['a', 'b'], (set) => set.signal.throwIfAborted(), again);
       expect(getEventListeners(signal, 'abort')).toHaveLength(before);
-    });
+    };
+    await locks.withLock('a', nest, again);
   });
 
   it.each([

@@ -34,8 +34,7 @@ export class LockSet implements AsyncDisposable {
 
   /** Runs `work` so that calls inside it can re-enter these locks, see `LockHandle.run`. */
   run<T>(work: () => T): T {
-    const runInside = this.locks.reduceRight<() => T>((innerWork, lock) => () => lock.run(innerWork), work);
-    return runInside();
+    return LockHandle.runInAll(this.locks, work);
   }
 
   /** @internal Whether a backend has work to commit, see `LockHandle.complete`. */

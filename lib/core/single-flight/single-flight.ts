@@ -22,7 +22,7 @@ export type SingleFlightOptions = Omit<AcquireOptions, 'signal' | 'mode' | 'limi
 const STEP_NAMES = ['read', 'work', 'write'] as const;
 const LOCK_OPTION_NAMES = ['waitMs', 'ttlMs', 'watchdog', 'maxHoldMs', 'minHoldMs', 'lockDelayMs', 'awaitRelease'];
 
-type RunUnderLock<T> = (onLost: () => void) => Promise<T>;
+type RunUnderLock<T> = (onLost: (reason: unknown) => void) => Promise<T>;
 
 const doNothing = (): void => undefined;
 
@@ -59,7 +59,7 @@ export async function singleFlight<T extends NonNullable<unknown>>(
     locks.withLock(
       key,
       (lock) => {
-        lock.signal.addEventListener('abort', onLost, { once: true });
+        lock.signal.addEventListener('abort', () => onLost(lock.signal.reason), { once: true });
         return readOrMake(steps, lock);
       },
       lockOptions,
@@ -79,17 +79,18 @@ async function readOrMake<T>(steps: SingleFlightSteps<T>, lock: LockHandle): Pro
 }
 
 /**
- * Shares one run among the callers with one key. A run that has lost its lock takes no later callers: its work may
- * hang, and another process may be done.
+ * Shares one run among the callers with one key. A run that loses its lock answers them at once, because its work may
+ * hang. It takes no later callers, because another process may be done.
  */
 async function shareRun<T>(flights: Map<string, Promise<unknown>>, key: string, run: RunUnderLock<T>): Promise<T> {
   const flight = flights.get(key);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- callers with one key want one value
   if (flight) return (await flight) as T;
-  const endSharing = (): void => {
+  const newFlight = new Promise<T>((resolve, reject) => {
+    run(reject).then(resolve, reject);
+  }).finally(() => {
     if (flights.get(key) === newFlight) flights.delete(key);
-  };
-  const newFlight: Promise<T> = run(endSharing).finally(endSharing);
+  });
   flights.set(key, newFlight);
   return newFlight;
 }

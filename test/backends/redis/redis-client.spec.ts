@@ -17,6 +17,10 @@ describe('a client that was given', () => {
   const makers: readonly [string, (url: string, options: object) => RedisClient & EventCounter][] = [
     ['ioredis 6', (url, options) => new Redis(url, options)],
     ['ioredis 6, RESP2', (url, options) => new Redis(url, { ...options, protocol: 2 })],
+    [
+      'ioredis 6, replies of RESP3',
+      (url, options) => new Redis(url, { ...options, protocol: 3, replyMapping: 'resp3' }),
+    ],
     ['ioredis 6, numbers as text', (url, options) => new Redis(url, { ...options, stringNumbers: true })],
     ['ioredis 6, key prefix', (url, options) => new Redis(url, { ...options, keyPrefix: 'app:' })],
     ['ioredis 5', (url, options) => new Redis5(url, options)],

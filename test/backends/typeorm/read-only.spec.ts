@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { geteuid, seteuid } from 'node:process';
 import { LockBackendError, LockHandle, LockService } from 'nestjs-distributed-lock/core';
+import { fromPg, lockIn } from 'nestjs-distributed-lock/sql';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
+import { Client } from 'pg';
 import { describeWanted, eventually, failureOf, throughout } from '../../support/index.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
@@ -51,6 +53,11 @@ describeWanted(['postgres'], 'S14: a replica of PostgreSQL', (type) => {
     writeFileSync(join(server.directory, 'data/standby.signal'), '');
     await server.restart({ empty: false });
     expect(await world.ask('select pg_is_in_recovery() as replica')).toEqual([{ replica: true }]);
+    const client = new Client({ connectionString: world.url });
+    await client.connect();
+    await client.query('begin');
+    await expect(lockIn(fromPg(client), 'k')).rejects.toThrow('needs the primary: this transaction runs on a standby');
+    await client.end();
     const service = world.service({ synchronize: false });
     expect(String(await failureOf(service.tryAcquire('other')))).toMatch(ADVICE);
     await expect(failureOf(used.tryAcquire('other'))).resolves.toBeInstanceOf(LockBackendError);

@@ -43,6 +43,11 @@ export function createOwnClientOptions() {
   return { ...FIXED_OPTIONS, connectionName: createConnectionName(), reconnectOnError: createReconnectRule() };
 }
 
+/** Options of copies of a given client, whose `replyMapping` may need a newer protocol than that of `KeyTracking`. */
+export function createDuplicateOptions() {
+  return { ...createOwnClientOptions(), replyMapping: undefined };
+}
+
 type ReadyCheckCallback = (error: unknown, info?: object) => void;
 
 /**

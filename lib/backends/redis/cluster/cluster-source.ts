@@ -1,7 +1,7 @@
 import { splitAddress } from './cluster-slots.js';
 import { createLoginSource } from '../access-options.js';
 import { tlsOptions } from '../clients/client-settings.js';
-import { createOwnClientOptions, withConnectionCheck } from '../clients/ioredis.js';
+import { createDuplicateOptions, withConnectionCheck } from '../clients/ioredis.js';
 import { type RedisClientPackage, loadClientMaker } from '../clients/own-client.js';
 import type { ClientSource, NatMap, RedisCluster } from '../connection/redis-client.js';
 import type { RedisClusterOptions } from '../options.js';
@@ -53,7 +53,7 @@ export function createGivenClusterSource(givenCluster: RedisCluster): ClusterSou
         const [node] = givenCluster.nodes('all');
         if (!node) throw new Error('the given Cluster is not connected');
         const location = translateAddress(address, natMap);
-        const options = { ...createOwnClientOptions(), readOnly: false, keyPrefix: prefix, ...location };
+        const options = { ...createDuplicateOptions(), readOnly: false, keyPrefix: prefix, ...location };
         return withConnectionCheck(node.duplicate(options));
       };
       // A client with a prefix would subscribe to another channel than the scripts publish to.

@@ -6,7 +6,7 @@ import {
 } from '../access-options.js';
 import { tlsOptions } from '../clients/client-settings.js';
 import { adaptNodeRedis } from '../clients/given-node-redis.js';
-import { createOwnClientOptions, withConnectionCheck } from '../clients/ioredis.js';
+import { createDuplicateOptions, withConnectionCheck } from '../clients/ioredis.js';
 import { isNodeRedisClient, type NodeRedisClient } from '../clients/node-redis-types.js';
 import { type RedisClientPackage, loadClientMaker } from '../clients/own-client.js';
 import { readRedisUrl } from '../redis-url.js';
@@ -41,6 +41,6 @@ export function createGivenClientSource(client: RedisClient | NodeRedisClient): 
   return {
     givenClient: client,
     makeClient: async () => client,
-    makeSubscriber: async () => withConnectionCheck(client.duplicate(createOwnClientOptions())),
+    makeSubscriber: async () => withConnectionCheck(client.duplicate(createDuplicateOptions())),
   };
 }

@@ -1,3 +1,4 @@
+import { isTrue } from '../connections/query.js';
 import { type FenceStatements, parseFenceToken } from '../dialect/fence-statements.js';
 import { toStoredText } from '../tables/stored-key.js';
 
@@ -9,7 +10,7 @@ export const postgresFence: FenceStatements = {
        on conflict (resource) do update set token = excluded.token where excluded.token >= fence.token returning 1 as raised`,
       [toStoredText(resource), String(token)],
     );
-    return rows.length === 1;
+    return isTrue(rows[0]?.['raised']);
   },
 
   async readNewestToken(query, table, resource, isShared = false) {

@@ -39,10 +39,13 @@ export const postgresTransactionLocks: TransactionLocks = {
   },
 };
 
-/** @throws LockConfigurationError for a higher isolation level, whose reads show the state before the wait */
+/**
+ * @throws LockConfigurationError for a higher isolation level, whose reads show the state before the wait, and on a
+ *   standby, whose locks exclude nobody on the primary
+ */
 async function callLockFunction(query: Query, functionName: string, id: string): Promise<boolean> {
   const [row] = await query(
-    `select level as isolation, case when level in ('read committed', 'read uncommitted') then ${functionName}(cast(cast($1 as text) as bigint))::text end as locked
+    `select level as isolation, pg_is_in_recovery()::text as standby, case when level in ('read committed', 'read uncommitted') then ${functionName}(cast(cast($1 as text) as bigint))::text end as locked
      from current_setting('transaction_isolation') as level`,
     [id],
   );
@@ -54,6 +57,8 @@ async function callLockFunction(query: Query, functionName: string, id: string):
       'tx',
     );
   }
+  if (row?.['standby'] === 'true')
+    throw new LockConfigurationError('lockIn() needs the primary: this transaction runs on a standby', 'tx');
   // The result of a `void` function is an empty text.
   return row?.['locked'] === '' || row?.['locked'] === 'true';
 }

@@ -1,3 +1,4 @@
+import { isTrue } from '../connections/query.js';
 import { type FenceStatements, parseFenceToken } from '../dialect/fence-statements.js';
 
 export const sqliteFence: FenceStatements = {
@@ -12,7 +13,7 @@ export const sqliteFence: FenceStatements = {
        on conflict (resource) do update set token = excluded.token where excluded.token >= fence.token returning 1 as raised`,
       [resource, String(token)],
     );
-    return rows.length === 1;
+    return isTrue(rows[0]?.['raised']);
   },
 
   async readNewestToken(query, table, resource) {

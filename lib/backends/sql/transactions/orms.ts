@@ -2,6 +2,9 @@ import { LockConfigurationError } from '../../../core/index.js';
 import { readRows } from '../connections/query.js';
 import type { SqlName, SqlTransaction } from './sql-transaction.js';
 
+/** Databases on which the clients of this file are tested. */
+type ServerName = Exclude<SqlName, 'sqlite'>;
+
 type Rows = Awaited<ReturnType<SqlTransaction['query']>>;
 
 interface TypeOrmManager {
@@ -13,7 +16,7 @@ interface TypeOrmManager {
 /** Returns the transaction of an `EntityManager` of TypeORM, inside of `dataSource.transaction`. */
 export function fromTypeOrm(manager: TypeOrmManager): SqlTransaction {
   return {
-    database: getSqlName(manager.connection.options.type),
+    database: getServerName('fromTypeOrm', manager.connection.options.type),
     query: async (sql, values) => readRows(await manager.query(sql, [...values])),
     isActive: () => manager.queryRunner?.isTransactionActive === true,
   };
@@ -24,9 +27,9 @@ interface PrismaTransaction {
 }
 
 /** Returns the interactive transaction of Prisma: the `tx` of `prisma.$transaction(async (tx) => …)`. */
-export function fromPrisma(tx: PrismaTransaction, database: SqlName): SqlTransaction {
+export function fromPrisma(tx: PrismaTransaction, database: ServerName): SqlTransaction {
   return {
-    database,
+    database: getServerName('fromPrisma', database),
     query: async (sql, values) => readRows(await tx.$queryRawUnsafe(sql, ...values)),
     // A transaction has no `$connect`, though it may have `$transaction` for inner transactions.
     isActive: () => typeof Reflect.get(tx, '$connect') !== 'function',
@@ -45,9 +48,9 @@ interface KyselyTransaction {
  * Returns the transaction of Kysely: the `trx` of `db.transaction().execute(async (trx) => …)`. Kysely reports the end
  * of controlled transactions only.
  */
-export function fromKysely(trx: KyselyTransaction, database: SqlName): SqlTransaction {
+export function fromKysely(trx: KyselyTransaction, database: ServerName): SqlTransaction {
   return {
-    database,
+    database: getServerName('fromKysely', database),
     async query(sql, parameters) {
       const queryId = { queryId: 'nestjs-distributed-lock' };
       const compiledQuery: unknown = {
@@ -72,7 +75,7 @@ interface KnexTransaction {
 /** Returns the transaction of Knex: the `trx` of `knex.transaction(async (trx) => …)`. */
 export function fromKnex(trx: KnexTransaction): SqlTransaction {
   return {
-    database: getSqlName(String(trx.client.dialect)),
+    database: getServerName('fromKnex', String(trx.client.dialect)),
     async query(text, parameters) {
       const { texts, values } = splitAtPlaceholders(text, parameters);
       return getRows(await callMethod(trx, 'raw', texts.join('?'), values));
@@ -97,7 +100,7 @@ const QUERY_PATTERN = /^[^(]*\b(select|show)\b/u;
 /** Returns the managed transaction of Sequelize: that of `sequelize.transaction(async (transaction) => …)`. */
 export function fromSequelize(sequelize: Sequelize, transaction: SequelizeTransaction): SqlTransaction {
   return {
-    database: getSqlName(sequelize.getDialect()),
+    database: getServerName('fromSequelize', sequelize.getDialect()),
     async query(text, parameters) {
       const { texts, values } = splitAtPlaceholders(text, parameters);
       const sql = texts.reduce((before, after, index) => `${before}$${index}${after}`);
@@ -122,13 +125,13 @@ type SqlTag = (strings: TemplateStringsArray, ...values: never[]) => unknown;
  * the transaction.
  * @param sql the tag that `drizzle-orm` exports
  */
-export function fromDrizzle(tx: object, sql: SqlTag, database: SqlName): SqlTransaction {
+export function fromDrizzle(tx: object, sql: SqlTag, database: ServerName): SqlTransaction {
   return {
-    database,
+    database: getServerName('fromDrizzle', database),
     async query(text, parameters) {
       const { texts, values } = splitAtPlaceholders(text, parameters);
       const statement: unknown = Reflect.apply(sql, undefined, [Object.assign([...texts], { raw: texts }), ...values]);
-      return getRows(await callMethod(tx, 'execute' in tx ? 'execute' : 'all', statement));
+      return getRows(await callMethod(tx, 'execute', statement));
     },
     // Transactions of Drizzle have `rollback`, and its databases have none.
     isActive: () => typeof Reflect.get(tx, 'rollback') === 'function',
@@ -161,10 +164,13 @@ function getRows(result: unknown): Rows {
   return readRows(isObject && 'rows' in result ? result.rows : result);
 }
 
-/** @throws LockConfigurationError for an unknown name */
-function getSqlName(name: string): SqlName {
+/** @throws LockConfigurationError for another database, on which no test runs these clients */
+function getServerName(adapter: string, name: string): ServerName {
   if (/^(postgres|pg)/u.test(name)) return 'postgres';
   if (/^(mysql|mariadb)/u.test(name)) return 'mysql';
-  if (/sqlite/u.test(name)) return 'sqlite';
-  throw new LockConfigurationError(`the database must be PostgreSQL, MySQL, MariaDB or SQLite; it was ${name}`, 'tx');
+  throw new LockConfigurationError(
+    `${adapter} works on PostgreSQL, MySQL and MariaDB; it was given ${name}. On SQLite take fromSqlite(database), with the ` +
+      'connection of better-sqlite3 or node:sqlite whose transaction it is',
+    'tx',
+  );
 }
