@@ -44,7 +44,7 @@ export const CLOCK_PATTERNS: Readonly<Record<string, ClockPattern>> = {
         backends/etcd/session backends/memcached/expiry backends/redis/cluster-slots backends/redis/getset-mode
         backends/redis/own-connections.long backends/redis/queue-faults backends/redis/queue-waiting
         backends/redlock/completion backends/redlock/forgetful-nodes backends/redlock/health backends/redlock/restarts
-        backends/redlock/split-votes.long backends/typeorm/existing-table-check backends/typeorm/existing-table
+        backends/redlock/split-votes.long backends/sqlite/sqlite-files backends/typeorm/existing-table-check backends/typeorm/existing-table
         backends/typeorm/fenced-servers backends/typeorm/lease-rows backends/typeorm/lease-secrets
         backends/typeorm/lost-standby.long backends/typeorm/session-faults.long backends/typeorm/wake-up
         backends/zookeeper/client-hazards.long backends/zookeeper/requests backends/zookeeper/restarts.long

@@ -1,10 +1,10 @@
 import Database from 'libsql';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { sqlite } from 'nestjs-distributed-lock/sqlite';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
-import { failureOf, wantedOf } from '../../support/index.js';
+import { aborted, atLeastMs, failureOf, wantedOf } from '../../support/index.js';
 import { MEMORY_DIR } from '../../servers/memory-dir.js';
 
 type DriverOptions = ConstructorParameters<typeof Database>[1];
@@ -98,6 +98,30 @@ describe.each(wantedOf(['sqlite-driver']))('files of SQLite: %s', () => {
     await expect(service.evict('k', holder?.owner)).resolves.toMatchObject({ owner: holder?.owner });
     expect(lock.isHeld).toBe(false);
   });
+
+  it.each(['restored from a backup', 'deleted', 'deleted but for its -wal', 'without its -wal'])(
+    'a file that is %s ends the locks of the former one',
+    async (change) => {
+      const [file, backup] = ['replaced.db', 'backup.db'].map((name) => join(directory, `${change} ${name}`));
+      if (!file || !backup) throw new TypeError('two names');
+      const openFile = (path: string) =>
+        keep(new LockService(sqlite({ file: path, driver: Database, synchronize: true })));
+      const made = openFile(backup);
+      await made.withLock('k', () => undefined);
+      await made.close();
+      const [holder, other] = [openFile(file), openFile(file)];
+      const lock = await holder.acquire('k', { ttlMs: atLeastMs(1_500) });
+      const ended = aborted(lock.signal);
+      if (change !== 'without its -wal') await rm(file);
+      if (change !== 'deleted but for its -wal') await rm(`${file}-wal`);
+      if (change === 'restored from a backup') await copyFile(backup, file);
+      await ended;
+      expect(lock.isHeld).toBe(false);
+      if (change !== 'restored from a backup') return;
+      await expect(other.withLock('k', () => 'in the new file')).resolves.toBe('in the new file');
+      await expect(holder.withLock('k', () => 'in the new file')).resolves.toBe('in the new file');
+    },
+  );
 
   it.each(['file:x?mode=memory&cache=shared', 'file:x?cache=shared&mode=memory', 'file:/x?vfs=memdb'])(
     'a database in memory is refused: %s',

@@ -1,4 +1,5 @@
 import { readRows, type Rows } from '../connections/query.js';
+import { assertSameFiles } from './file-identity.js';
 
 /**
  * Milliseconds for which the driver waits for the write lock and blocks the event loop. The store repeats the
@@ -28,6 +29,7 @@ export interface SqliteDatabase {
  */
 export function runInWriteTransaction(client: unknown, sql: string, values: readonly unknown[]): Rows {
   const database = asSqliteDatabase(client);
+  assertSameFiles(database);
   if (/^\s*(select|pragma)\b/iu.test(sql)) return runStatement(database, sql, values);
   database.exec('begin immediate');
   try {
