@@ -21,17 +21,16 @@ export function findReverts(clone, commit) {
   return commits.flatMap((line) => {
     const [hash, subject] = [line.slice(0, 40), line.slice(41)];
     const patch = git(['diff', '--binary', `${hash}^`, hash, '--', 'lib']);
-    if (!applyReversed(clone, patch)) return [];
-    const points = findPoints(clone);
+    const points = applyReversed(clone, patch) ? findPoints(clone) : [];
     const isKept = points.length > 0 && hasRightTypes(clone);
     resetClone(clone, commit);
     return isKept ? [{ kind: 'revert', hash, subject, patch, points }] : [];
   });
 }
 
-/** Reverts the changes of a patch in a clone. Returns whether they could be. */
+/** Reverts the changes of a patch in a clone, as `git revert` merges them. Returns whether there was no conflict. */
 export function applyReversed(clone, patch) {
-  return succeeds(['apply', '--reverse'], { cwd: clone, input: patch });
+  return succeeds(['apply', '--reverse', '--3way'], { cwd: clone, input: patch });
 }
 
 function hasRightTypes(clone) {
@@ -41,7 +40,9 @@ function hasRightTypes(clone) {
 
 /** Returns a point at the beginning of each function that differs from the commit, or of the file where none does. */
 function findPoints(clone) {
-  const files = git(['diff', '--name-only', '--diff-filter=MD', '--', 'lib'], { cwd: clone }).trim().split('\n');
+  const files = git(['diff', 'HEAD', '--name-only', '--diff-filter=MD', '--', 'lib'], { cwd: clone })
+    .trim()
+    .split('\n');
   return files.filter(isMutable).flatMap((file) => pointsIn(clone, file));
 }
 
@@ -50,7 +51,7 @@ function pointsIn(clone, file) {
   const now = existsSync(join(clone, file)) ? readFileSync(join(clone, file), 'utf8') : '';
   if (compiled(now) === compiled(text)) return [];
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
-  const hunks = git(['diff', '-U0', '--', file], { cwd: clone }).matchAll(/^@@ -(\d+)(?:,(\d+))?/gmu);
+  const hunks = git(['diff', 'HEAD', '-U0', '--', file], { cwd: clone }).matchAll(/^@@ -(\d+)(?:,(\d+))?/gmu);
   const lines = Array.from(hunks, ([, first, count = '1']) =>
     Array.from({ length: Math.max(1, Number(count)) }, (_, index) => Number(first) + index),
   ).flat();
