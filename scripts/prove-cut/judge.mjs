@@ -9,7 +9,7 @@ const FIRST_BATCH = 2;
 /** A batch may take so many times what its specs take without a mutant, and a minute. */
 const PATIENCE = 4;
 
-/** Judges all changes that the quick tier has not caught. Returns whether it came to the end. */
+/** Judges all changes, or for the full tier those that the quick one has not caught. Returns whether it came to the end. */
 export async function judge(state, tier, { workers, isOver }) {
   const { data, directory, changes } = state;
   const outcomes = data.outcomes[tier];
@@ -18,22 +18,10 @@ export async function judge(state, tier, { workers, isOver }) {
   instrumentClone(clones.mutants, data);
   for (const change of changes.filter(isLeft)) {
     if (isOver()) return false;
-    const specs = specsFor(data.cover[tier], change);
     const clone = prepare(clones, change, data);
-    outcomes[change.id] = await tryBatches(
-      specs,
-      (batch) =>
-        runSpecs({
-          clone,
-          specs: batch.map(({ spec }) => spec),
-          tier,
-          variables: { LOCK_MUTANT: String(change.id), PROVE_CUT_ENDS_EARLY: '1' },
-          workers,
-          limitMs: 60_000 + PATIENCE * batch.reduce((sum, { ms }) => sum + ms, 0),
-          directory,
-        }),
-      workers,
-    );
+    const variables = { LOCK_MUTANT: String(change.id), PROVE_CUT_ENDS_EARLY: '1' };
+    const run = (batch) => findFailure(batch, { clone, tier, variables, workers, directory });
+    outcomes[change.id] = await tryAll(specsFor(data.cover[tier], change), run, FIRST_BATCH * workers);
     state.save();
     const { outcome, spec = '', test = '' } = outcomes[change.id];
     console.log(`${tier} ${change.id}: ${outcome} ${spec} ${test}`);
@@ -41,8 +29,13 @@ export async function judge(state, tier, { workers, isOver }) {
   return true;
 }
 
+export function isCaught(outcome) {
+  return outcome?.outcome === 'caught';
+}
+
+/** Whether a tier was tried, and did not catch. */
 export function isMissed(outcome) {
-  return outcome?.outcome !== 'caught';
+  return outcome !== undefined && !isCaught(outcome);
 }
 
 /** Returns the passing specs that reach a change: first those that reach few others, and of these the fastest. */
@@ -61,16 +54,29 @@ function prepare(clones, { kind, patch }, { commit }) {
   return clones.reverts;
 }
 
-async function tryBatches(specs, run, workers) {
+/** Runs specs in batches. One that fails has to fail again: otherwise a busy machine would catch, and it is a doubt. */
+async function tryAll(specs, run, firstSize) {
   if (specs.length === 0) return { outcome: 'not covered' };
-  for (let at = 0, size = FIRST_BATCH * workers; at < specs.length; at += size, size *= 2) {
-    const batch = specs.slice(at, at + size);
-    const { isKilled, results } = await run(batch);
-    const failure = results.find(({ failed }) => failed.length > 0);
-    if (failure) return { outcome: 'caught', spec: failure.spec, test: failure.failed[0] };
-    const unended = batch.find(({ spec }) => !results.some((result) => result.spec === spec));
-    if (unended)
-      return { outcome: 'caught', spec: unended.spec, test: isKilled ? 'did not end in time' : 'jest ended' };
+  const doubts = [];
+  let left = specs;
+  for (let size = firstSize; left.length > 0; size *= 2) {
+    const { failure, passed } = await run(left.slice(0, size));
+    const { failure: second } = failure ? await run(left.filter(({ spec }) => spec === failure.spec)) : {};
+    if (second) return { outcome: 'caught', ...second, doubts };
+    if (failure) doubts.push(failure);
+    left = left.filter(({ spec }) => !passed.has(spec) && spec !== failure?.spec);
   }
-  return { outcome: 'survived', specs: specs.length };
+  return { outcome: 'survived', specs: specs.length, doubts };
+}
+
+/** Runs a batch of specs until one fails, does not end, or ends jest. */
+async function findFailure(batch, options) {
+  const limitMs = 60_000 + PATIENCE * batch.reduce((sum, { ms }) => sum + ms, 0);
+  const { isKilled, results } = await runSpecs({ ...options, limitMs, specs: batch.map(({ spec }) => spec) });
+  const passed = new Set(results.filter(({ failed }) => failed.length === 0).map(({ spec }) => spec));
+  const failed = results.find(({ spec }) => !passed.has(spec));
+  const unended = batch.find(({ spec }) => !passed.has(spec));
+  const how = isKilled ? 'did not end in time' : 'jest ended';
+  const failure = failed ? { spec: failed.spec, test: failed.failed[0] } : unended && { spec: unended.spec, test: how };
+  return { passed, failure };
 }

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { isMissed } from './judge.mjs';
+import { isCaught, isMissed } from './judge.mjs';
 
 const RESULTS = join(import.meta.dirname, 'results');
 /** Says of changes that nothing caught why they change nothing, by their names. It is written by hand. */
@@ -27,9 +27,9 @@ export function report({ data, changes }) {
 }
 
 function describe({ seed, commit, failing, rows }) {
-  const byQuick = rows.filter(({ quick }) => !isMissed(quick));
-  const onlyByFull = rows.filter(({ full }) => !isMissed(full));
-  const byNone = rows.filter(({ quick, full }) => quick && full && isMissed(quick) && isMissed(full));
+  const byQuick = rows.filter(({ quick }) => isCaught(quick));
+  const onlyByFull = rows.filter(({ full }) => isCaught(full));
+  const byNone = rows.filter(({ quick, full }) => isMissed(quick) && isMissed(full));
   const caught = byQuick.length + onlyByFull.length;
   const percent = ((100 * byQuick.length) / Math.max(1, caught)).toFixed(1);
   const open = rows.length - caught - byNone.length;
