@@ -8,6 +8,7 @@ import { runSpecs } from './run-specs.mjs';
 const FIRST_BATCH = 2;
 /** A batch may take so many times what its specs take without a mutant, and a minute. */
 const PATIENCE = 4;
+const ENDLESS = 'does not end in time';
 
 /** Judges all changes, or for the full tier those that the quick one has not caught. Returns whether it came to the end. */
 export async function judge(state, tier, { workers, isOver }) {
@@ -54,16 +55,19 @@ function prepare(clones, { kind, patch }, { commit }) {
   return clones.reverts;
 }
 
-/** Runs specs in batches. One that fails has to fail again: otherwise a busy machine would catch, and it is a doubt. */
+/**
+ * Runs specs in batches. One that fails has to fail again: otherwise a busy machine would catch, and it is a doubt. One that
+ * does not end is not waited for twice.
+ */
 async function tryAll(specs, run, firstSize) {
   if (specs.length === 0) return { outcome: 'not covered' };
   const doubts = [];
   let left = specs;
   for (let size = firstSize; left.length > 0; size *= 2) {
     const { failure, passed } = await run(left.slice(0, size));
-    const { failure: second } = failure ? await run(left.filter(({ spec }) => spec === failure.spec)) : {};
-    if (second) return { outcome: 'caught', ...second, doubts };
-    if (failure) doubts.push(failure);
+    const isSure = failure?.test === ENDLESS || (failure && (await run([failure])).failure);
+    if (isSure) return { outcome: 'caught', spec: failure.spec, test: failure.test, doubts };
+    if (failure) doubts.push({ spec: failure.spec, test: failure.test });
     left = left.filter(({ spec }) => !passed.has(spec) && spec !== failure?.spec);
   }
   return { outcome: 'survived', specs: specs.length, doubts };
@@ -75,8 +79,7 @@ async function findFailure(batch, options) {
   const { isKilled, results } = await runSpecs({ ...options, limitMs, specs: batch.map(({ spec }) => spec) });
   const passed = new Set(results.filter(({ failed }) => failed.length === 0).map(({ spec }) => spec));
   const failed = results.find(({ spec }) => !passed.has(spec));
-  const unended = batch.find(({ spec }) => !passed.has(spec));
-  const how = isKilled ? 'did not end in time' : 'jest ended';
-  const failure = failed ? { spec: failed.spec, test: failed.failed[0] } : unended && { spec: unended.spec, test: how };
-  return { passed, failure };
+  const found = batch.find(({ spec }) => (failed ? spec === failed.spec : !passed.has(spec)));
+  const test = failed?.failed[0] ?? (isKilled ? ENDLESS : 'jest ended');
+  return { passed, failure: found && { ...found, test } };
 }
