@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 
 import { Pipe } from './pipe.js';
+import { resetSocket } from './reset-socket.js';
 
 export type Way = 'up' | 'down';
 
@@ -39,8 +40,8 @@ export class Link {
   /** Both sides see a reset. */
   reset(): void {
     this.#silence();
-    this.#client.resetAndDestroy();
-    this.#server.resetAndDestroy();
+    resetSocket(this.#client);
+    resetSocket(this.#server);
   }
 
   /** Sends the first half of `chunk` and then ends both connections. */
@@ -66,7 +67,7 @@ export class Link {
       });
       this.#server.once('end', () => this.#server.end());
       this.#server.once('close', () => {
-        this.#client.resetAndDestroy();
+        resetSocket(this.#client);
         if (answered) resolve();
         else reject(new Error('The server closed the connection without an answer'));
       });
@@ -86,7 +87,7 @@ export class Link {
     // The event `close` tells of errors, and always follows.
     from.on('error', () => undefined);
     from.on('close', (failed) => {
-      if (failed) pipe.send(() => to.resetAndDestroy());
+      if (failed) pipe.send(() => resetSocket(to));
       if (this.#client.closed && this.#server.closed) listener.closed(this);
     });
   }

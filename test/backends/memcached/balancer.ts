@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
+import { resetSocket } from '../../support/reset-socket.js';
+
 /** One address in front of several servers: each new connection leads to the next of them. */
 export class Balancer {
   readonly #sockets = new Set<Socket>();
@@ -25,7 +27,7 @@ export class Balancer {
   }
 
   reset(): void {
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    for (const socket of this.#sockets) resetSocket(socket);
   }
 
   async close(): Promise<void> {

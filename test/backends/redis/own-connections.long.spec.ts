@@ -25,6 +25,22 @@ describe.each(['ioredis', 'redis'] as const)('connections of our own, by %s', (c
     }
   });
 
+  it('a server with too many clients says so, and is not stormed', async () => {
+    const rejected = async () =>
+      Number(/rejected_connections:(\d+)/u.exec(await world.operator.info('stats'))?.[1] ?? Number.NaN);
+    await world.operator.config('SET', 'maxclients', 1);
+    try {
+      const before = await rejected();
+      const service = world.service({ clientPackage });
+      // ioredis writes before it reads why the server has closed the connection.
+      const reason = clientPackage === 'redis' ? /max number of clients reached/u : /EPIPE|ECONNRESET|max number of/u;
+      await expect(service.acquire('key', { waitMs: 60_000 })).rejects.toThrow(reason);
+      expect((await rejected()) - before).toBeLessThan(20);
+    } finally {
+      await world.operator.config('SET', 'maxclients', 10_000);
+    }
+  });
+
   it('a request fails in its time, also where that is longer than the time for a connection', async () => {
     const service = world.service({ requestTimeoutMs: 6_000, clientPackage });
     world.server.freeze();

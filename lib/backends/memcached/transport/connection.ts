@@ -115,8 +115,9 @@ export class MemcachedConnection {
   #fail(error: MemcachedError): void {
     if (this.#lostError) return;
     this.#lostError = error;
-    // Plain TCP can be reset, TLS cannot.
-    if (this.options.tls) this.socket.destroy();
+    // Plain TCP can be reset, TLS cannot. While our end is under way, a reset would fail, and Node would never close the
+    // handle, nor let the process exit.
+    if (this.options.tls || this.socket.writableEnded) this.socket.destroy();
     else if (!this.socket.destroyed) this.socket.resetAndDestroy();
     this.#pipeline.fail(error);
     this.onLost(error);

@@ -89,6 +89,9 @@ export function withServerName(host: string, tls: ConnectionOptions): Connection
   return isIP(host.replace(/^\[|\]$/gu, '')) === 0 ? { servername: host, ...tls } : tls;
 }
 
+/** Errors after which a connection is in database 0: of users without the right, of proxies, and of busy servers. */
+const NEEDS_NO_SELECT = /^(?:NOPERM|LOADING|BUSY)\b|unknown command/iu;
+
 /**
  * Selects the database of a connection. Rejects when the connection must not be used: in another database it would not
  * see the locks of other processes.
@@ -98,8 +101,9 @@ export async function selectDatabase(db: number, sendCommand: RedisClient['call'
     // In lower case, because ioredis sends no `SELECT` in upper case before the client is ready.
     await sendCommand('select', db);
   } catch (error) {
-    // Each connection begins in database 0, and needs no right to SELECT for it. NOAUTH means that a login is missing.
-    if (db !== 0 || !isErrorReply(error) || error.message.startsWith('NOAUTH')) throw error;
+    // Each connection begins in database 0, and needs no SELECT for it. Another error, such as a missing login or too many
+    // clients, is the server's answer to the connection itself.
+    if (db !== 0 || !isErrorReply(error) || !NEEDS_NO_SELECT.test(error.message)) throw error;
   }
 }
 
