@@ -2,6 +2,7 @@
 import { applyReversed } from './reverts.mjs';
 import { instrumentClone } from './instrument.mjs';
 import { resetClone } from './git.mjs';
+import { remarkOn } from './remarks.mjs';
 import { runSpecs } from './run-specs.mjs';
 
 /** Specs of the first batch for each worker. Each further batch has twice as many as the one before. */
@@ -19,6 +20,10 @@ export async function judge(state, tier, { workers, isOver }) {
   instrumentClone(clones.mutants, data);
   for (const change of changes.filter(isLeft)) {
     if (isOver()) return false;
+    if (remarkOn(change)) {
+      outcomes[change.id] = { outcome: 'changes nothing' };
+      continue;
+    }
     const clone = prepare(clones, change, data);
     const variables = { LOCK_MUTANT: String(change.id), PROVE_CUT_ENDS_EARLY: '1' };
     const run = (batch) => findFailure(batch, { clone, tier, variables, workers, directory });

@@ -1,21 +1,17 @@
 /** Writes what came out, as Markdown and as JSON, into results/. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { isCaught, isMissed } from './judge.mjs';
-
-const RESULTS = join(import.meta.dirname, 'results');
-/** Says of changes that nothing caught why they change nothing, by their names. It is written by hand. */
-const REMARKS = join(RESULTS, 'remarks.json');
+import { nameOf, remarkOn, RESULTS } from './remarks.mjs';
 
 export function report({ data, changes }) {
-  const remarks = existsSync(REMARKS) ? JSON.parse(readFileSync(REMARKS, 'utf8')) : {};
   const { seed, commit, outcomes } = data;
   const rows = changes.map((change) => {
     const name = nameOf(change);
     const { [change.id]: quick } = outcomes.quick;
     const { [change.id]: full } = outcomes.full;
-    return { name, kind: change.kind, quick, full, remark: remarks[name] };
+    return { name, kind: change.kind, quick, full, remark: remarkOn(change) };
   });
   const failing = Object.entries(data.cover).flatMap(([tier, specs]) =>
     Object.entries(specs).flatMap(([name, { failed }]) => (failed.length > 0 ? [{ tier, name, failed }] : [])),
@@ -57,11 +53,6 @@ function rowOf({ name, kind, quick, full }) {
 
 function outcomeOf({ outcome, spec = '', test = '' } = { outcome: '-' }) {
   return spec ? `${outcome} by ${code(`${spec}: ${test}`)}` : outcome;
-}
-
-function nameOf({ kind, hash, subject, file, line, before, after }) {
-  if (kind === 'revert') return `${hash.slice(0, 8)} ${subject}`;
-  return `${file}:${line} ${before} → ${after || 'nothing'}`.replaceAll(/\s+/gu, ' ');
 }
 
 /** Writes a text as code, also in a cell of a table. */
