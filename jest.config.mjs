@@ -12,10 +12,17 @@ const DATABASES = ['sqlite', 'postgres', 'mariadb', 'mysql'];
 const NAMED_OTHERWISE = { sql: DATABASES, typeorm: DATABASES };
 // Workers have it from here.
 process.env.LOCK_MYSQLD = findMysql();
-const wanted = (process.env.LOCK_BACKENDS ?? '').split(',').map((name) => name.split('-', 1)[0]);
+const wantedNames = (process.env.LOCK_BACKENDS ?? '').split(',').filter((name) => name !== '');
+const wanted = wantedNames.map((name) => name.split('-', 1)[0]);
+const contracts = readdirSync(join(import.meta.dirname, 'test/backends'), { recursive: true }).flatMap(
+  (file) => /(?<name>[^/]+)-contract\.spec\.ts$/u.exec(file)?.groups.name ?? [],
+);
+const unknown = wantedNames.find((name) => !contracts.some((one) => one === name || one.startsWith(`${name}-`)));
+if (unknown !== undefined)
+  throw new Error(`LOCK_BACKENDS names no backend "${unknown}"; there are ${contracts.toSorted().join(', ')}`);
 /** The folders of test/backends that LOCK_BACKENDS leaves out; `wantedOf` in test/support says which tests of a spec. */
 const leftOut = readdirSync(join(import.meta.dirname, 'lib/backends')).filter(
-  (folder) => wanted[0] !== '' && ![folder, ...(NAMED_OTHERWISE[folder] ?? [])].some((name) => wanted.includes(name)),
+  (folder) => wanted.length > 0 && ![folder, ...(NAMED_OTHERWISE[folder] ?? [])].some((name) => wanted.includes(name)),
 );
 
 export default {

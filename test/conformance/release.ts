@@ -1,4 +1,4 @@
-import { eventually, LONG_TTL_MS, SLACK_MS, type Suite, timeLimitOf } from '../support/index.js';
+import { eventually, failureOf, LONG_TTL_MS, SLACK_MS, type Suite, timeLimitOf } from '../support/index.js';
 
 export function release({ harness, it, revoking, timed }: Suite): void {
   it('leaves nothing, and the key free', async (contract) => {
@@ -9,6 +9,20 @@ export function release({ harness, it, revoking, timed }: Suite): void {
     const next = await theirs.tryAcquire(key);
     expect(next).not.toBeNull();
     await next?.release();
+  });
+
+  it('follows work that failed, before its error is told: nothing is left, and the key is free', async (contract) => {
+    const [ours, theirs] = [await contract.service(), await contract.service()];
+    const error = new RangeError('sold out');
+    const fail = (): never => {
+      throw error;
+    };
+    for (const work of [fail, () => Promise.reject(error)]) {
+      const key = contract.key();
+      await expect(failureOf(ours.withLock(key, work, { ttlMs: LONG_TTL_MS }))).resolves.toBe(error);
+      await expect(harness.leftovers(key)).resolves.toEqual([]);
+      await (await theirs.acquire(key, { waitMs: 0 })).release();
+    }
   });
 
   it('twice, or three times at once, is once', async (contract) => {
