@@ -1,3 +1,8 @@
+import { LockService } from 'nestjs-distributed-lock/core';
+import { mysql } from 'nestjs-distributed-lock/mysql';
+
+import { MysqlServer } from '../../servers/mysql-server.js';
+import { describeWanted } from '../../support/index.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 const TTL_MS = 20_000;
@@ -20,6 +25,20 @@ describeServers('S8: names of session locks', (type) => {
     const others = world.service({ strategy: 'session', tableName: 'other_locks' });
     const lock = await world.service({ strategy: 'session' }).acquire('sale', { ttlMs: TTL_MS });
     await (await others.acquire('sale', { waitMs: 0 })).release();
+    await lock.release();
+  });
+});
+
+describeWanted(['mariadb'], 'S8: a server that ignores case in names of tables, %s', (type) => {
+  const server = MysqlServer.shared(type, ['--lower-case-table-names=1']);
+
+  it('has one lock for all spellings of the table', async () => {
+    const open = (tableName: string) =>
+      new LockService(mysql({ url: server.url, strategy: 'session', tableName, synchronize: true }));
+    await using ours = open('Shop_Locks');
+    await using theirs = open('shop_locks');
+    const lock = await ours.acquire('sale', { ttlMs: TTL_MS });
+    await expect(theirs.tryAcquire('sale')).resolves.toBeNull();
     await lock.release();
   });
 });

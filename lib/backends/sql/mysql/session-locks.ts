@@ -20,10 +20,15 @@ export const mysqlSessionLocks: SessionLocks = {
     await query(`set session wait_timeout = ${ttlMs / 1000}`, []);
   },
 
+  /** A server that ignores case in names of tables has one table, and so one namespace, for all their spellings. */
   async readNamespace(query, table) {
     const { schema, name } = splitTableName(table);
-    const [row] = await query('select coalesce(?, database()) as scope', [schema]);
-    return `${String(row?.['scope'])}\0${name}`;
+    const [row] = await query(
+      'select coalesce(?, database()) as scope, @@lower_case_table_names <> 0 as ignores_case',
+      [schema],
+    );
+    const namespace = `${String(row?.['scope'])}\0${name}`;
+    return isTrue(row?.['ignores_case']) ? namespace.toLowerCase() : namespace;
   },
 
   async readSession(query) {
