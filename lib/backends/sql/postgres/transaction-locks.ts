@@ -59,6 +59,8 @@ async function callLockFunction(query: Query, functionName: string, id: string):
   }
   if (row?.['standby'] === 'true')
     throw new LockConfigurationError('lockIn() needs the primary: this transaction runs on a standby', 'tx');
+  if (typeof row?.['locked'] !== 'string')
+    throw new LockConfigurationError('lockIn() needs advisory locks, and this database answers with nothing', 'tx');
   // The result of a `void` function is an empty text.
   return row?.['locked'] === '' || row?.['locked'] === 'true';
 }

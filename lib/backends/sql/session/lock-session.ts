@@ -143,6 +143,16 @@ export class LockSession {
     await locks.setIdleTimeout(query, ttlMs);
     await checkTable(query);
     this.#namespace = await locks.readNamespace(query, table);
+    await this.#assertLocksAreKept(query);
+  }
+
+  /** Takes a lock that nobody else wants, and looks for it among those that the server keeps. */
+  async #assertLocksAreKept(query: Query): Promise<void> {
+    const { locks, table } = this.settings;
+    const names = this.getLockNames(`\0probe of session ${this.#id}`, '');
+    await locks.tryLock(query, table, names, '');
+    if ((await locks.findSessionHolding(query, names)) !== this.#id) throw createForgottenLockError();
+    await locks.unlock(query, names);
   }
 }
 
@@ -151,6 +161,14 @@ function createUnknownSessionError(): LockConfigurationError {
   return new LockConfigurationError(
     "strategy 'session' needs a driver that tells the session's id, as pg and mysql2 do, and this one tells none: " +
       "use one of these, or strategy 'lease'",
+    'strategy',
+  );
+}
+
+function createForgottenLockError(): LockConfigurationError {
+  return new LockConfigurationError(
+    "strategy 'session' needs a database that keeps the locks of its sessions, and this one does nothing when it is " +
+      "asked for one, as some databases that speak PostgreSQL's protocol: use strategy 'lease'",
     'strategy',
   );
 }
