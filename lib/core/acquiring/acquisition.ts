@@ -91,7 +91,7 @@ export class Acquisition implements AcquireRequest {
     if (joinedHold) return Promise.resolve(this.#notifyAcquired(joinedHold, 'join'));
     const endWait = options.waitMs > 0 ? orderWatch?.beginWait(key, holds) : undefined;
     const holdPromise = runOutsideLocks(() =>
-      turns.tryTakeTurn(slot, maxTurnsOf(options)) ? this.#requestHold(this.#createOwnerName()) : this.#waitForTurn(),
+      turns.tryTakeTurn(slot, maxTurnsOf(options)) ? this.#requestHold() : this.#waitForTurn(),
     );
     return endWait ? holdPromise.finally(endWait) : holdPromise;
   }
@@ -110,7 +110,7 @@ export class Acquisition implements AcquireRequest {
     service.observers.notify('waiting', () => ({ key, waitersHere: waitersHere + 1 }));
     const handover = await handoverPromise;
     if (handover === 'timed-out') return this.#endWithoutTurn();
-    return handover ? this.#takeOverFrom(handover) : this.#requestHold(this.#createOwnerName());
+    return handover ? this.#takeOverFrom(handover) : this.#requestHold();
   }
 
   /**
@@ -147,25 +147,30 @@ export class Acquisition implements AcquireRequest {
       }
       if (handover.isShared) return this.#deliverUnlessCancelled(handover, 'join');
       const hold = holds.beginHandedOffHold(handover, this.options);
-      return hold ? this.#deliverUnlessCancelled(hold, 'hand-off') : this.#requestHold(this.#createOwnerName());
+      return hold ? this.#deliverUnlessCancelled(hold, 'hand-off') : this.#requestHold();
     } finally {
       // `Turns` counted the handover as pending work. A request that began above is counted separately.
       service.pendingWork.end();
     }
   }
 
-  #requestHold(owner: string): Promise<Hold | KeyHeld> {
+  /** Whatever fails in here ends the turn. @param owner owner of an inherited queue entry; otherwise a new one */
+  #requestHold(owner?: string): Promise<Hold | KeyHeld> {
     const { turns, service } = this.dependencies;
-    this.owner = owner;
     this.shouldYield = turns.consumeYieldMark(this.slot);
     service.pendingWork.begin();
-    return this.#requestLease().then(
+    return this.#requestLease(owner).then(
       (lease) => this.#onLeaseOrRefusal(lease),
       (error: unknown) => this.#onFailure(error),
     );
   }
 
-  #requestLease(): Promise<Lease | null> {
+  #requestLease(owner: string | undefined): Promise<Lease | null> {
+    try {
+      this.owner = owner ?? this.#createOwnerName();
+    } catch (error) {
+      return Promise.reject(error);
+    }
     const { backend, stopSignal } = this.dependencies.service;
     const abortedSignal = [stopSignal, this.signal].find((signal) => signal?.aborted);
     if (!abortedSignal) return backend.acquire(this.key, this);

@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
 
 export interface Signature {
-  /** Ed25519 key, 32 bytes in base64url. */
+  /** Ed25519 key, 32 bytes in base64url, or the coordinates of a P-256 key, with a dot between. */
   readonly publicKey: string;
   readonly signature: string;
 }
@@ -29,14 +29,18 @@ export function createOwner(): string {
 
 export function signText(text: string): Signature {
   const { publicKey, privateKey } = getIdentity();
-  return { publicKey, signature: sign(null, Buffer.from(text), privateKey).toString('base64url') };
+  const signature = sign(digestOf(publicKey), Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363' });
+  return { publicKey, signature: signature.toString('base64url') };
 }
 
-/** @throws when `publicKey` is no Ed25519 key */
+/** @throws when `publicKey` is no key of these two kinds */
 export function isSignedBy(owner: string, text: string, { publicKey, signature }: Signature): boolean {
   if (!owner.startsWith(`${processNameOf(publicKey)}.`)) return false;
-  const verificationKey = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: publicKey }, format: 'jwk' });
-  return verify(null, Buffer.from(text), verificationKey, Buffer.from(signature, 'base64url'));
+  const [x = '', y] = publicKey.split('.');
+  const jwk = y === undefined ? { kty: 'OKP', crv: 'Ed25519', x } : { kty: 'EC', crv: 'P-256', x, y };
+  const key = createPublicKey({ key: jwk, format: 'jwk' });
+  const signatureBytes = Buffer.from(signature, 'base64url');
+  return verify(digestOf(publicKey), Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }, signatureBytes);
 }
 
 /** Creates the identity at first use, so that loading the module costs nothing. */
@@ -46,9 +50,23 @@ function getIdentity(): ProcessIdentity {
 }
 
 function createIdentity(): ProcessIdentity {
-  const keyPair = generateKeyPairSync('ed25519');
-  const { x: publicKey = '' } = keyPair.publicKey.export({ format: 'jwk' });
+  const keyPair = generateKeyPair();
+  const { x = '', y } = keyPair.publicKey.export({ format: 'jwk' });
+  const publicKey = y === undefined ? x : `${x}.${y}`;
   return { name: processNameOf(publicKey), publicKey, privateKey: keyPair.privateKey };
+}
+
+/** Some builds of OpenSSL, as for FIPS, refuse Ed25519. */
+function generateKeyPair(): ReturnType<typeof generateKeyPairSync> {
+  try {
+    return generateKeyPairSync('ed25519');
+  } catch {
+    return generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  }
+}
+
+function digestOf(publicKey: string): 'sha256' | null {
+  return publicKey.includes('.') ? 'sha256' : null;
 }
 
 function processNameOf(publicKey: string): string {

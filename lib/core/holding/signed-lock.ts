@@ -21,7 +21,7 @@ export type SignedTextKind = 'lock1' | 'ticket1';
 const SIGNED_TEXT_PATTERN = /^(?<kind>\w+)\.(?<fields>[\w-]{1,34000})$/u;
 const NAME_PATTERN = /^[\w:.@/ ~-]{1,100}$/u;
 const TOKEN_PATTERN = /^[1-9]\d{0,18}$/u;
-const PUBLIC_KEY_PATTERN = /^[\w-]{43}$/u;
+const PUBLIC_KEY_PATTERN = /^[\w-]{43}(?:\.[\w-]{43})?$/u;
 const SIGNATURE_PATTERN = /^[\w-]{86}$/u;
 
 export function signLock(kind: SignedTextKind, lock: SignedLock): string {
