@@ -18,7 +18,7 @@ export function transferring({ harness, it, timed }: Suite): void {
     return;
   }
 
-  it('gives the lock to the process with the ticket, under a greater token, and closes the key meanwhile', async (contract) => {
+  it('A25: gives the lock to the process with the ticket, under a greater token, and closes the key meanwhile', async (contract) => {
     const [ours, theirs, others] = [await contract.service(), await contract.service(), await contract.service()];
     const key = contract.key();
     const lock = await ours.acquire(key, LONG);

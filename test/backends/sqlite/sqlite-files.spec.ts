@@ -100,7 +100,7 @@ describe.each(wantedOf(['sqlite-driver']))('files of SQLite: %s', () => {
   });
 
   it.each(['restored from a backup', 'deleted', 'deleted but for its -wal', 'without its -wal'])(
-    'a file that is %s ends the locks of the former one',
+    'S17: a file that is %s ends the locks of the former one',
     async (change) => {
       const [file, backup] = ['replaced.db', 'backup.db'].map((name) => join(directory, `${change} ${name}`));
       if (!file || !backup) throw new TypeError('two names');
