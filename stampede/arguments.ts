@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { BACKEND_NAMES, type BackendName } from './shop-process/lock-backends.js';
 
 /** Ways to buy, by the names of their routes. */
-export const WAYS = ['locked', 'with-lock', 'by-service', 'optimistic'] as const;
+export const WAYS = ['locked', 'with-lock', 'by-service', 'without-fence', 'optimistic'] as const;
 export type Way = (typeof WAYS)[number];
 
 /** Options of one stampede. */

@@ -26,6 +26,14 @@ describe('npm run stampede', () => {
     expect(outcome.code).toBe(1);
   });
 
+  it('oversells with the lock alone, where a process writes after it stood still', async () => {
+    const faults = ['--freeze', '--via', 'without-fence', '--stock', '20'];
+    const outcome = await stampedes.run(['--processes', '3', '--buyers', '100', '--json', ...faults]);
+    expect(reportOf(outcome)).toMatchObject({ via: 'without-fence', freezes: 1, lost: 0 });
+    expect(reportOf(outcome).oversold).toBeGreaterThan(0);
+    expect(outcome.code).toBe(1);
+  });
+
   it('sells all and no more without locks, --via optimistic', async () => {
     const size = ['--processes', '3', '--buyers', '250', '--stock', '200', '--json'];
     const outcome = await stampedes.run([...size, '--via', 'optimistic']);
