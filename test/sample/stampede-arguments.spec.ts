@@ -18,7 +18,10 @@ describe('the arguments of a stampede', () => {
   it.each([
     [['--backend', 'paper'], 'memory; it was "paper"'],
     [['--backend', 'memory', '--processes', '2'], '--backend memory locks inside one process only'],
-    [['--via', 'telephone'], '--via must be one of locked, with-lock, by-service, without-fence, optimistic; it was "telephone"'],
+    [
+      ['--via', 'telephone'],
+      '--via must be one of locked, with-lock, by-service, without-fence, optimistic; it was "telephone"',
+    ],
     [['--via', 'optimistic', '--kill'], 'with --via optimistic none has one'],
     [['--via', 'with-lock', '--unsafe'], '--unsafe sells in one way only'],
     [['--backend', 'redlock', '--kill-nodes', '3'], '--kill-nodes must be a whole number from 0 to 2; it was "3"'],
