@@ -20,6 +20,8 @@ export interface MysqlServer extends ServerAddress {
 export type MysqlOptions = MysqlServer & StrategyOptions;
 
 const CONNECT_TIMEOUT_MS = 2_000;
+/** Parameters of a URL by which other clients ask for TLS. `mysql2` has `ssl`, and ignores these. */
+const FOREIGN_TLS_PATTERN = /^(?:(?:use|require|verify)_?ssl|ssl[-_]?(?:mode|ca|cert|key)|tls)$/iu;
 
 /**
  * Locks in a database of MySQL or MariaDB by the package `mysql2`, on a few connections of their own. The tables and
@@ -39,6 +41,7 @@ export function mysqlDatabase(server: MysqlServer): SqlDatabase {
   }
   const addresses = parseAddresses(server, ['mysql:', 'mariadb:']);
   assertDecodable(server);
+  assertTlsIsUnderstood(server);
   const createMysqlConnection = (sockets: Sockets): MysqlConnection =>
     new MysqlConnection(connection ?? {}, addresses, sockets);
   return {
@@ -51,4 +54,16 @@ export function mysqlDatabase(server: MysqlServer): SqlDatabase {
     createConnection: createMysqlConnection,
     createTransactionConnection: createMysqlConnection,
   };
+}
+
+/** @throws LockConfigurationError for a parameter that asks for TLS, and would be ignored */
+function assertTlsIsUnderstood({ url }: ServerAddress): void {
+  for (const address of [url ?? []].flat()) {
+    const name = [...new URL(address).searchParams.keys()].find((one) => FOREIGN_TLS_PATTERN.test(one));
+    if (name === undefined) continue;
+    throw new LockConfigurationError(
+      `mysql2 ignores ${name} in the url, and would connect without TLS: give connection: { ssl: {} }`,
+      'url',
+    );
+  }
 }

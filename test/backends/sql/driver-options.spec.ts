@@ -226,6 +226,8 @@ describe('options that can never work are refused at once', () => {
     ['url', () => mysql({ url: 'postgres://h/d' })],
     ['url', () => mysql({ url: 'mysql://me:sec#secret@h/d' })],
     ['url', () => mysql({ url: ['mysql://h/d', 'mysql://me:100%secret@h/d'] })],
+    ['url', () => mysql({ url: 'mysql://me:secret@h/d?ssl-mode=REQUIRED' })],
+    ['url', () => mysql({ url: ['mysql://h/d', 'mariadb://h/d?charset=utf8mb4&sslmode=require'] })],
     ['url', () => postgres({ url: 'postgres://me:sec/secret@h/d' })],
     ['file', () => sqlite({ file: ':memory:' })],
     ['file', () => sqlite({} as { file: string })],

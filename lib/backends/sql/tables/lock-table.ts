@@ -136,7 +136,8 @@ function describeType(column: Awaited<ReturnType<Query>>[number] | undefined): s
 }
 
 function createHiddenRowsError(table: string, reason: string): LockConfigurationError {
-  const advice = `create policy locks on ${unquoteTable(table)} using (true)`;
+  // Without a role the policy would be for all, such as the anonymous users of Supabase.
+  const advice = `create policy locks on ${unquoteTable(table)} to the_role_of_the_locks using (true)`;
   return new LockConfigurationError(
     `the table ${unquoteTable(table)} cannot be used for locks (${reason}): ${advice}`,
     'tableName',
