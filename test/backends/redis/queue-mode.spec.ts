@@ -26,6 +26,22 @@ describe('redis, mode queue', () => {
       expect(commands).toEqual(['evalsha']);
     });
 
+    it.each([
+      [30_000, 3_700_000],
+      [99_999, 3_700_000],
+      [100_000, 13_600_000],
+      [20_000_000, 23_600_000],
+    ])('the memory of a token, after a lease of %i ms for %i ms', async (ttlMs, keptMs) => {
+      const backend = world.backend();
+      for (const mode of ['exclusive', 'shared'] as const) {
+        const locks = world.closing(new LockService(() => backend));
+        await (await locks.acquire(mode, { mode, ttlMs })).release();
+        const leftMs = await world.operator.pttl(`lock:{${mode}}:f`);
+        expect(leftMs).toBeGreaterThan(keptMs - 60_000);
+        expect(leftMs).toBeLessThanOrEqual(keptMs + ttlMs / 100 + 100);
+      }
+    });
+
     it('one read to check a sequencer', async () => {
       const [ours, theirs] = [world.service({ tracking: 'off' }), world.service()];
       const shown = (await ours.acquire('key')).sequencer();

@@ -3,17 +3,17 @@ import { CLAIM_FUNCTION } from './share-functions.js';
 
 /** Minimum number of digits of a TTL, in ms, of 10,000 s or more. The general case handles these TTLs. */
 const LONG_TTL_DIGITS = 8;
-/** TTL of the fence after a grant for less than 10,000 s. */
-const FENCE_TTL_OF_SHORT_LEASES_MS = 10_000_000 + FENCE_TTL_MS;
-
 /**
- * Acquires a key that has neither a lease nor a queue. `FENCE_TTL_OF_SHORT_LEASES_MS` is passed as a text, because
- * Redis takes a microsecond to convert a number.
+ * TTL of the fence after a grant for less than 100 s, or than 10,000 s. It is a text, because Redis takes a microsecond
+ * to convert a number.
  */
+const FENCE_TTL = `#ttl < 6 and '${100_000 + FENCE_TTL_MS}' or '${10_000_000 + FENCE_TTL_MS}'`;
+
+/** Acquires a key that has neither a lease nor a queue. */
 const ACQUIRE_FREE_KEY = `
 if #ttl >= ${LONG_TTL_DIGITS} or redis.call('EXISTS', lease_key, lease_key .. ':q') > 0 then return nil end
 ${NEXT_TOKEN_FUNCTION}
-local token = next_token(lease_key .. ':f', '${FENCE_TTL_OF_SHORT_LEASES_MS}')
+local token = next_token(lease_key .. ':f', ${FENCE_TTL})
 redis.call('SET', lease_key, owner .. '|' .. token .. string.match(waiter, '|.*'), 'PX', ttl)
 return token
 `;
@@ -36,7 +36,7 @@ if present == 2 then
   taken, first_end = string.match(redis.call('GET', lease_key) or '', '^|(%d+)|(%d+)|')
   if not taken or taken + permits > limit or redis.call('HGET', shares_key, owner) then return nil end
 end
-local token, time = next_token(lease_key .. ':f', '${FENCE_TTL_OF_SHORT_LEASES_MS}')
+local token, time = next_token(lease_key .. ':f', ${FENCE_TTL})
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if first_end and now >= tonumber(first_end) then return nil end
 local ends_at = string.format('%.0f', now + ttl)
