@@ -7,7 +7,7 @@ import { DataSource } from 'typeorm';
 import { sqliteLeases } from '../../../lib/backends/sql/sqlite/leases.js';
 import { createOwnColumns } from '../../../lib/backends/sql/dialect/lease-statements.js';
 import { createQuery } from '../../../lib/backends/sql/connections/query.js';
-import { wantedOf } from '../../support/wanted-backends.js';
+import { describeWanted } from '../../support/wanted-backends.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 import { MEMORY_DIR } from '../../servers/memory-dir.js';
 
@@ -29,7 +29,7 @@ describeServers('the keys that begin with a key', (type) => {
   });
 });
 
-describe.each(wantedOf(['sqlite']))('a table of many rows, %s', () => {
+describeWanted(['sqlite'], 'a table of many rows, %s', () => {
   let directory = '';
   beforeAll(async () => void (directory = await mkdtemp(join(MEMORY_DIR, 'sqlite-rows-'))));
   afterAll(() => rm(directory, { recursive: true }));

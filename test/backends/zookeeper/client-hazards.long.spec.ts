@@ -2,7 +2,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
-import { atLeastMs, eventually, FaultProxy, freePort, spawnChild, timeLimitOf, wantedOf } from '../../support/index.js';
+import {
+  atLeastMs,
+  eventually,
+  FaultProxy,
+  freePort,
+  spawnChild,
+  timeLimitOf,
+  describeWanted,
+} from '../../support/index.js';
 import type { SharedWatchApi } from './shared-watch-child.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 
@@ -14,10 +22,10 @@ const PATIENCE_MS = 2_000;
 const LONGEST_REQUEST = 100_000;
 
 /** Hazards of node-zookeeper-client 1.1.3: one test for each, which fails without the remedy of this library. */
-for (const name of wantedOf(['zookeeper'])) {
+describeWanted(['zookeeper'], '%s:', () => {
   const world = ZookeeperWorld.shared({ sessionTtlMs: SESSION_MS }, { jvm: [`-Djute.maxbuffer=${LONGEST_REQUEST}`] });
 
-  it(`${name}: nothing but the wrapper reaches for the client`, () => {
+  it(`nothing but the wrapper reaches for the client`, () => {
     const directory = `${import.meta.dirname}/../../../lib/backends/zookeeper`;
     const all = readdirSync(directory, { recursive: true, encoding: 'utf8' });
     const sources = all.filter((file) => file.endsWith('.ts')).toSorted();
@@ -232,7 +240,7 @@ for (const name of wantedOf(['zookeeper'])) {
     expect(String(unknown)).toMatch(/no-such-host\.invalid/u);
     expect(nowhere.health.status).toBe('down');
   });
-}
+});
 
 /** A TCP server that is no ZooKeeper. */
 class Listener {
