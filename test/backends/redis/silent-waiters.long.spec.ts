@@ -4,16 +4,14 @@ import { setTimeout } from 'node:timers/promises';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { eventually, RedisServer, timeLimitOf } from '../../support/index.js';
-import { AT_ONCE_MS, RedisWorld, win } from './redis-world.js';
+import { AT_ONCE_MS, describeRedis, win } from './redis-world.js';
 
 /** However many others are silent, and whatever became of the subscription. */
 const LATEST_MS = 5_000 + timeLimitOf(2_000);
 /** Just longer than the queue waits for a sign of life: `MAX_WAITER_SILENCE_MS` of its scripts. */
 const PASSED_OVER_MS = 4_900;
 
-describe('waiters that are not told, redis, mode queue', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('waiters that are not told, redis, mode queue', (world) => {
   const patient = { waitMs: 60_000 };
 
   /** In line one after the other, before one that lives. */

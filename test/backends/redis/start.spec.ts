@@ -5,13 +5,11 @@ import { redis, type RedisMode, type RedisOptions } from 'nestjs-distributed-loc
 import { askRedis, eventually, freePort, RedisServer, throughout, timeLimitOf } from '../../support/index.js';
 import { ServerProcess } from '../../servers/server-process.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
-import { RedisWorld } from './redis-world.js';
+import { describeRedis } from './redis-world.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
 
-describe('the start of a service on Redis', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('the start of a service on Redis', (world) => {
   const started = async (options: RedisOptions): Promise<LockService> => {
     const service = world.closing(new LockService(redis(options)));
     await service.start();

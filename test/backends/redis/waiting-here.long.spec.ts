@@ -5,14 +5,12 @@ import { createGivenClientSource, createUrlSource } from '../../../lib/backends/
 import type { ClientSource } from '../../../lib/backends/redis/connection/redis-client.js';
 import { RedisConnection } from '../../../lib/backends/redis/connection/redis-connection.js';
 import { eventually, timeLimitOf } from '../../support/index.js';
-import { RedisWorld } from './redis-world.js';
+import { describeRedis } from './redis-world.js';
 
 /** Commands that may be under way on a connection. */
 const WINDOW = 500;
 
-describe('what waits here until it can be sent', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('what waits here until it can be sent', (world) => {
   const scriptsRun = async (): Promise<number> => {
     const stats = await world.server.commandStats();
     return (stats.get('eval') ?? 0) + (stats.get('evalsha') ?? 0);
@@ -126,9 +124,7 @@ describe('what waits here until it can be sent', () => {
   });
 });
 
-describe('a connection', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('a connection', (world) => {
   it('that could not be opened is opened by the next question', async () => {
     const there = createUrlSource(world.server.url);
     let failures = 1;

@@ -20,9 +20,7 @@ const PROMISED_MS = 5_000 + timeLimitOf(1_000);
 const STATEMENT_MS = atLeastMs(2_000);
 
 /** Firewalls, load balancers and the like forget connections without telling anybody; new ones work. */
-describeServers('connections that the network has forgotten', (type) => {
-  const world = SqlWorld.shared(type);
-
+describeServers('connections that the network has forgotten', (world) => {
   it.each(['lease', 'row', 'session'] as const)(
     'do not keep whoever does not wait from a free key, however many there are: %s',
     async (strategy) => {

@@ -10,8 +10,7 @@ const STRATEGIES = ['lease', 'row', 'session'] as const;
 /** One that has to be quoted, and that a literal could end in. */
 const SCHEMA = `tenant-1's`;
 
-describeServers('names of tables', (type) => {
-  const world = SqlWorld.shared(type);
+describeServers('names of tables', (world, type) => {
   beforeAll(() => world.ask(type === 'postgres' ? 'create schema app' : 'create database app'));
 
   it.each(STRATEGIES)('may be words of the language: %s', async (strategy) => {

@@ -21,8 +21,7 @@ const SESSIONS = {
   mariadb: 'select id from information_schema.processlist where id <> connection_id() order by 1',
 };
 
-describeServers('a key that the database refuses', (type) => {
-  const world = SqlWorld.shared(type);
+describeServers('a key that the database refuses', (world, type) => {
   beforeAll(async () => {
     for (const statement of TRIGGERS[type]) await world.ask(statement);
   });
