@@ -43,12 +43,9 @@ describeRedis('waiters that are not told, redis, mode queue', (world) => {
   it('end with their time where they want several keys, however long an answer may take', async () => {
     const locks = world.service({ requestTimeoutMs: 60_000 });
     await (await locks.acquireAll(['a', 'b'])).release();
-    world.server.freeze();
-    try {
+    await world.server.whileFrozen(async () => {
       await expect(locks.acquireAll(['a', 'b'], { waitMs: 150 })).rejects.toMatchObject({ code: 'LOCK_BACKEND' });
-    } finally {
-      world.server.thaw();
-    }
+    });
     await eventually(async () => (await locks.acquireAll(['a', 'b'], { waitMs: 10_000 })).release());
   });
 
@@ -68,15 +65,12 @@ describeRedis('waiters that are not told, redis, mode queue', (world) => {
     const waiting = locks.acquireAll(['a', 'b'], { ttlMs: 60_000, ...limits });
     waiting.catch(() => undefined);
     await world.untilWaiting('b', 1);
-    world.server.freeze();
-    controller.abort(Object.assign(new Error('gone'), { code: 'ABORTED' }));
-    try {
+    await world.server.whileFrozen(async () => {
+      controller.abort(Object.assign(new Error('gone'), { code: 'ABORTED' }));
       expect(await codeOfEarly(waiting)).toMatch(
         end === 'it is aborted' ? /^ABORTED$/u : /^LOCK_(?:TIMEOUT|BACKEND)$/u,
       );
-    } finally {
-      world.server.thaw();
-    }
+    });
     await busy.release();
     await eventually(async () => (await other.acquireAll(['a', 'b'], { waitMs: 10_000 })).release());
   });
@@ -87,15 +81,12 @@ describeRedis('waiters that are not told, redis, mode queue', (world) => {
     // Another `ttlMs` excludes that the lease is handed over.
     const waiting = locks.acquire('key', { waitMs: 30, ttlMs: 20_000 });
     waiting.catch(() => undefined);
-    world.server.freeze();
-    const since = performance.now();
-    while (performance.now() - since < 60);
-    void held.release();
-    try {
+    await world.server.whileFrozen(async () => {
+      const since = performance.now();
+      while (performance.now() - since < 60);
+      void held.release();
       expect(await codeOfEarly(waiting)).toMatch(/^LOCK_(?:TIMEOUT|BACKEND)$/u);
-    } finally {
-      world.server.thaw();
-    }
+    });
     await eventually(async () => (await locks.acquire('key', { waitMs: 10_000 })).release());
   });
 

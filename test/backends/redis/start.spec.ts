@@ -29,16 +29,13 @@ describeRedis('the start of a service on Redis', (world) => {
   });
 
   it('shows in the health a server that says nothing, after the time-out of a command', async () => {
-    world.server.freeze();
-    try {
+    await world.server.whileFrozen(async () => {
       const service = await started({ url: world.server.url, requestTimeoutMs: 200 });
       expect(service.health).toMatchObject({
         status: 'down',
         detail: expect.stringContaining('no answer within 200 ms'),
       });
-    } finally {
-      world.server.thaw();
-    }
+    });
   });
 
   it.each(MODES)('shows in the health a wrong password, and rights that are missing (%s)', async (mode) => {

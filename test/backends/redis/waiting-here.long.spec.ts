@@ -94,14 +94,11 @@ describeRedis('what waits here until it can be sent', (world) => {
     const connection = world.closing(new RedisConnection(createGivenClientSource(client), timeoutMs));
     const pings = (await world.server.commandStats()).get('ping') ?? 0;
     await connection.sendCommand('PING');
-    world.server.freeze();
-    try {
+    await world.server.whileFrozen(async () => {
       for (let i = 0; i < 10; i += 1) {
         await expect(connection.sendCommand('PING')).rejects.toThrow(`no answer within ${timeoutMs} ms`);
       }
-    } finally {
-      world.server.thaw();
-    }
+    });
     await eventually(() => expect(connection.health.current.status).toBe('up'));
     await expect(connection.sendCommand('PING')).resolves.toBe('PONG');
     // The proof of the client's replies, the first, one that was given up when it had been sent, the one that asked for a

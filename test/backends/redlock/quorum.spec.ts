@@ -47,16 +47,13 @@ describeWanted(['redlock'], '%s and its quorum', () => {
     const lock = await ours.acquire('key', { ttlMs: LONG_TTL_MS });
     await theirs.withLock('warm-up', () => undefined);
     await eventually(async () => expect(await world.leases('key')).toBe(5));
-    for (const server of world.servers.slice(0, 2)) server.freeze();
-    try {
+    await world.whileFrozen([0, 1], async () => {
       const since = performance.now();
       const error = await failureOf(theirs.acquire('key', { waitMs: 0 }));
       expect(performance.now() - since).toTakeLessThan(requestTimeoutMs);
       expect(error).toBeInstanceOf(LockTimeoutError);
       expect(error).toMatchObject({ holder: { label: 'ours', pid: process.pid, since: expect.any(Date) } });
-    } finally {
-      for (const server of world.servers.slice(0, 2)) server.thaw();
-    }
+    });
     await lock.release();
   });
 

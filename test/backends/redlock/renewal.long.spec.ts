@@ -48,41 +48,32 @@ describeWanted(['redlock'], 'the renewals of %s', () => {
 
   it('A11: with a majority silent the lock is in jeopardy, and safe again when one of them answers in time', async () => {
     const lock = await hold(TTL_MS * 5);
-    for (const server of world.servers.slice(0, 3)) server.freeze();
-    try {
+    await world.whileFrozen([0, 1, 2], async () => {
       await eventually(() => lock.state === 'jeopardy');
       await throughout(TTL_MS, () => expect(lock.isHeld).toBe(true));
       world.servers[0]?.thaw();
       await eventually(() => lock.state === 'held');
-    } finally {
-      for (const server of world.servers) server.thaw();
-    }
+    });
     expect(events.slice(0, 2)).toEqual(['jeopardy', 'safe']);
     await lock.release();
   });
 
   it('A12: with a majority silent for too long the lock is lost by our own clock, and trusted no longer than it was renewed', async () => {
     const lock = await hold();
-    for (const server of world.servers.slice(0, 3)) server.freeze();
-    const since = performance.now();
-    try {
+    await world.whileFrozen([0, 1, 2], async () => {
+      const since = performance.now();
       expect((await aborted(lock.signal)) - since).toTakeLessThan(TTL_MS + SLACK_MS);
       expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
-    } finally {
-      for (const server of world.servers) server.thaw();
-    }
+    });
     expect(events).toEqual(['jeopardy', 'lost']);
   });
 
   it('a mixture of no and silence is no answer, until it is clear', async () => {
     const lock = await hold(TTL_MS * 5);
     await drop([0, 1]);
-    world.servers[2]?.freeze();
-    try {
+    await world.whileFrozen([2], async () => {
       await eventually(() => lock.state === 'jeopardy', { withinMs: TTL_MS * 5 });
-    } finally {
-      world.servers[2]?.thaw();
-    }
+    });
     await eventually(() => lock.state === 'held');
     await eventually(async () => expect(await world.leases('key')).toBe(5));
     await drop([0, 1, 2]);

@@ -64,8 +64,7 @@ describeWanted(['redlock'], '%s and a minority that is slow, or has just frozen'
       await connect();
       const lock = await service.acquire('key');
       await eventually(async () => expect(await world.leases('key')).toBe(3));
-      world.servers[2]?.freeze();
-      try {
+      await world.whileFrozen([2], async () => {
         const since = performance.now();
         await lock.release();
         await service.withLock('other', () => undefined);
@@ -74,9 +73,7 @@ describeWanted(['redlock'], '%s and a minority that is slow, or has just frozen'
         process.stdout.write(
           `  one of three nodes has just frozen: release and withLock take ${tookMs.toFixed(1)} ms\n`,
         );
-      } finally {
-        world.servers[2]?.thaw();
-      }
+      });
       await nothingLeft('key');
       await nothingLeft('other');
     });
@@ -122,13 +119,10 @@ describeWanted(['redlock'], '%s and a minority that is slow, or has just frozen'
 
     it('a look at a free key does not wait for a node that has just frozen', async () => {
       await connect();
-      world.servers[2]?.freeze();
-      try {
+      await world.whileFrozen([2], async () => {
         await expect(service.look('key')).resolves.toEqual({ key: 'key' });
         expectNoTimeout();
-      } finally {
-        world.servers[2]?.thaw();
-      }
+      });
     });
   });
 

@@ -4,12 +4,12 @@ import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
 import {
   atLeastMs,
+  describeWanted,
   eventually,
   FaultProxy,
   freePort,
   spawnChild,
   timeLimitOf,
-  describeWanted,
 } from '../../support/index.js';
 import type { SharedWatchApi } from './shared-watch-child.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
@@ -43,15 +43,12 @@ describeWanted(['zookeeper'], '%s:', () => {
     const service = world.service();
     const lock = await service.acquire(world.key());
     const told = aborted(lock.signal);
-    world.server.freeze();
-    const frozenAt = performance.now();
-    try {
+    await world.server.whileFrozen(async () => {
+      const frozenAt = performance.now();
       await eventually(() => service.health.status === 'down');
       expect(performance.now() - frozenAt).toTakeLessThan(SESSION_MS * (2 / 9 + 1 / 4) + SLACK_MS);
       expect((await told) - frozenAt).toTakeLessThan(SESSION_MS + SLACK_MS);
-    } finally {
-      world.server.thaw();
-    }
+    });
     expect(service.health.detail).toMatch(new RegExp(`no answer within ${SESSION_MS / 4} ms|no handshake`, 'u'));
   });
 

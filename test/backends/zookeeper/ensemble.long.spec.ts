@@ -49,16 +49,13 @@ describeWanted(['zookeeper-ensemble'], '%s', () => {
     const ours = await connectedTo(follower, () => service(connectString, timeLimitOf(6_000), { observers }), held);
     const lock = await ours.acquire(held);
     const other = service(connectString, timeLimitOf(6_000));
-    follower.freeze();
-    try {
+    await follower.whileFrozen(async () => {
       await eventually(() => events.includes('safe'), { withinMs: 6_000 });
       expect(events).toEqual(['jeopardy', 'safe']);
       await expect(other.tryAcquire(held)).resolves.toBeNull();
       await lock.release();
       await (await other.acquire(held)).release();
-    } finally {
-      follower.thaw();
-    }
+    });
   });
 
   it('the leader is killed: the holder keeps its lock, those who wait their place, and tokens grow', async () => {
