@@ -1,6 +1,3 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect } from 'node:net';
-import { createServer } from 'node:tls';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
 import type { Commands } from '../../../lib/backends/memcached/transport/pipeline.js';
@@ -11,6 +8,7 @@ import { getServerAdvice } from '../../../lib/backends/memcached/server-statisti
 import { VerifiedConnection } from '../../../lib/backends/memcached/verified-connection.js';
 import { aborted, atLeastMs, describeWanted, eventually, timeLimitOf } from '../../support/index.js';
 import { MemcachedWorld } from './memcached-world.js';
+import { Terminator, TLS } from './terminator.js';
 
 describeWanted(['memcached'], 'the %s backend as a client', () => {
   it('takes the meta commands where it can, and classic ones on the same keys where it is told to', async () => {
@@ -149,26 +147,8 @@ describeWanted(['memcached'], 'the %s backend as a client', () => {
 
   it('speaks TLS, with a key that both sides know', async () => {
     await using world = await MemcachedWorld.start();
-    const psk = Buffer.from('0123456789abcdef0123456789abcdef', 'hex');
-    const terminator = createServer({ ciphers: 'PSK', maxVersion: 'TLSv1.2', pskCallback: () => psk }, (socket) => {
-      const server = connect(world.server.port, '127.0.0.1');
-      for (const [from, to] of [
-        [socket, server],
-        [server, socket],
-      ] as const) {
-        from.on('error', () => to.destroy()).on('close', () => to.destroy());
-        from.pipe(to);
-      }
-    });
-    await once(terminator.listen(0, '127.0.0.1'), 'listening');
-    const { port } = terminator.address() as AddressInfo;
-    const tls = {
-      ciphers: 'PSK',
-      maxVersion: 'TLSv1.2' as const,
-      pskCallback: () => ({ psk, identity: 'locks' }),
-      checkServerIdentity: () => undefined,
-    };
-    const service = world.service({ servers: `127.0.0.1:${port}`, tls });
+    await using terminator = await Terminator.start(world.server.port);
+    const service = world.service({ servers: `127.0.0.1:${terminator.port}`, tls: TLS });
     const lock = await service.acquire('k', { ttlMs: atLeastMs(2_000) });
     await expect(world.service().tryAcquire('k')).resolves.toBeNull();
     await lock.release();
@@ -177,6 +157,5 @@ describeWanted(['memcached'], 'the %s backend as a client', () => {
     world.server.thaw();
     await eventually(async () => (await service.acquire('k', { waitMs: 0 })).release());
     await service.close();
-    terminator.close();
   });
 });

@@ -1,10 +1,8 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect } from 'node:net';
-import { createServer } from 'node:tls';
 import { inspect } from 'node:util';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { describeWanted, eventually, failureOf, timeLimitOf } from '../../support/index.js';
 import { MemcachedWorld } from './memcached-world.js';
+import { Terminator, TLS as tls } from './terminator.js';
 
 const CONNECT_MS = timeLimitOf(1_000);
 const credentials = { username: 'locks', password: 'canary:pass-wörd' };
@@ -67,21 +65,13 @@ describeWanted(['memcached'], '%s: a server that lets in its users only', () => 
 });
 
 describeWanted(['memcached'], '%s: TLS', () => {
-  const psk = Buffer.from('0123456789abcdef0123456789abcdef', 'hex');
-  const tls = {
-    ciphers: 'PSK',
-    maxVersion: 'TLSv1.2' as const,
-    pskCallback: () => ({ psk, identity: 'locks' }),
-    checkServerIdentity: () => undefined,
-  };
-
   it.each([
     ['the name of its server', 'localhost', {}, 'localhost'],
     ['no address', '127.0.0.1', {}, false],
     ['the name in the options, if there is one', '127.0.0.1', { servername: 'cache-1.example' }, 'cache-1.example'],
   ])('names %s, so that one address can have many', async (_what, host, more, expected) => {
     await using world = await MemcachedWorld.start();
-    await using terminator = await Terminator.start(world, psk);
+    await using terminator = await Terminator.start(world.server.port);
     const service = world.service({ servers: `${host}:${terminator.port}`, tls: { ...tls, ...more } });
     await (await service.acquire('k')).release();
     expect(new Set(terminator.names)).toEqual(new Set([expected]));
@@ -89,7 +79,7 @@ describeWanted(['memcached'], '%s: TLS', () => {
 
   it('takes what a function says for each connection, such as a certificate that is renewed', async () => {
     await using world = await MemcachedWorld.start();
-    await using terminator = await Terminator.start(world, psk);
+    await using terminator = await Terminator.start(world.server.port);
     const names = ['first.example', 'second.example'];
     const service = world.service({
       servers: `127.0.0.1:${terminator.port}`,
@@ -101,40 +91,3 @@ describeWanted(['memcached'], '%s: TLS', () => {
     expect(terminator.names.slice(0, 2)).toEqual(['first.example', 'second.example']);
   });
 });
-
-/** Speaks TLS for a memcached that does not, and remembers who it was taken for. */
-class Terminator implements AsyncDisposable {
-  readonly names: unknown[] = [];
-
-  private constructor(
-    world: MemcachedWorld,
-    psk: Buffer,
-    private readonly server = createServer({ ciphers: 'PSK', maxVersion: 'TLSv1.2', pskCallback: () => psk }),
-  ) {
-    server.on('secureConnection', (socket) => {
-      this.names.push(socket.servername);
-      const memcached = connect(world.server.port, '127.0.0.1');
-      for (const [from, to] of [
-        [socket, memcached],
-        [memcached, socket],
-      ] as const) {
-        from.on('error', () => to.destroy()).on('close', () => to.destroy());
-        from.pipe(to);
-      }
-    });
-  }
-
-  static async start(world: MemcachedWorld, psk: Buffer): Promise<Terminator> {
-    const terminator = new Terminator(world, psk);
-    await once(terminator.server.listen(0, '127.0.0.1'), 'listening');
-    return terminator;
-  }
-
-  get port(): number {
-    return (this.server.address() as AddressInfo).port;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.server.close();
-  }
-}

@@ -1,7 +1,7 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { LockBackendError, LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { describeWanted, eventually, failureOf, freePort, SLACK_MS, timeLimitOf } from '../../support/index.js';
+import { StandIn } from '../../support/stand-in.js';
 import { MemcachedWorld } from './memcached-world.js';
 
 /** A connection is idle after so long, and silent when an answer takes so long. */
@@ -138,45 +138,26 @@ describeWanted(['memcached'], '%s: the start', () => {
 });
 
 /** Keeps the first question of a kind, and what comes after it on that connection, until it is told to deliver. */
-class LateRelay implements AsyncDisposable {
+class LateRelay extends StandIn {
   /** Another client has requested the same item meanwhile, over another connection. */
   hasAnsweredOthers = false;
   #kept: (() => void) | undefined;
-  readonly #sockets = new Set<Socket>();
 
-  private constructor(
-    private readonly server: Server,
+  constructor(
     private readonly target: number,
     private readonly question: string,
   ) {
-    server.on('connection', (client) => this.#connect(client));
-  }
-
-  static async start(target: number, question: string): Promise<LateRelay> {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return new LateRelay(server, target, question);
-  }
-
-  get port(): number {
-    return (this.server.address() as AddressInfo).port;
+    super();
   }
 
   deliver(): void {
     this.#kept?.();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    this.server.close();
-  }
-
-  #connect(client: Socket): void {
-    const memcached = connect(this.target, '127.0.0.1').on('error', () => undefined);
-    this.#sockets.add(client).add(memcached);
+  protected override connect(client: Socket): void {
+    const memcached = this.keep(connect(this.target, '127.0.0.1'));
     const [, item = ''] = this.question.split(' ');
     let [keeps, asked] = [false, false];
-    client.on('error', () => undefined);
     client.on('data', (chunk) => {
       keeps ||= this.#kept === undefined && chunk.includes(this.question);
       asked ||= chunk.includes(item);

@@ -69,7 +69,7 @@ describeWanted(['memcached'], 'a server that is none', () => {
     await using server = await ScriptedServer.start((socket) => void socket.end());
     expect((await refusal(server.port)).message).toContain('the server closed the connection');
     // It is asked again and again, but less and less often.
-    expect(server.connections).toBeLessThan(20);
+    expect(server.accepted).toBeLessThan(20);
   });
 
   it('nobody there: an error in time, and then, when somebody is, a lock', async () => {

@@ -9,7 +9,7 @@ describeWanted(['zookeeper'], '%s:', () => {
   const world = ZookeeperWorld.shared({ sessionTtlMs: SESSION_MS, requestTimeoutMs: SESSION_MS / 3 });
 
   it(
-    `thousands of answers that arrive at once end no process`,
+    'thousands of answers that arrive at once end no process',
     async () => {
       const { proxy, service } = await world.proxied();
       const keys = Array.from({ length: KEYS }, () => world.key());

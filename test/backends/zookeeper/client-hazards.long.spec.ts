@@ -1,5 +1,4 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
 import {
@@ -11,6 +10,7 @@ import {
   spawnChild,
   timeLimitOf,
 } from '../../support/index.js';
+import { Listener } from '../../support/stand-in.js';
 import type { SharedWatchApi } from './shared-watch-child.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 
@@ -25,7 +25,7 @@ const LONGEST_REQUEST = 100_000;
 describeWanted(['zookeeper'], '%s:', () => {
   const world = ZookeeperWorld.shared({ sessionTtlMs: SESSION_MS }, { jvm: [`-Djute.maxbuffer=${LONGEST_REQUEST}`] });
 
-  it(`nothing but the wrapper reaches for the client`, () => {
+  it('nothing but the wrapper reaches for the client', () => {
     const directory = `${import.meta.dirname}/../../../lib/backends/zookeeper`;
     const all = readdirSync(directory, { recursive: true, encoding: 'utf8' });
     const sources = all.filter((file) => file.endsWith('.ts')).toSorted();
@@ -57,7 +57,7 @@ describeWanted(['zookeeper'], '%s:', () => {
     world.closing(silent);
     const connectString = `127.0.0.1:${silent.port},${world.server.address}`;
     // Each begins with one of the two at random.
-    while (silent.connections === 0) {
+    while (silent.accepted === 0) {
       const service = world.service({ connectString });
       await expect(service.withLock(world.key(), () => 'served', { waitMs: timeLimitOf(5_000) })).resolves.toBe(
         'served',
@@ -161,8 +161,8 @@ describeWanted(['zookeeper'], '%s:', () => {
     await expect(failureOf(service.acquire('k', { waitMs: timeLimitOf(1_000) }))).resolves.toBeInstanceOf(
       LockBackendError,
     );
-    await eventually(() => expect(closer.connections).toBeGreaterThan(2));
-    expect(closer.connections).toBeLessThan(30);
+    await eventually(() => expect(closer.accepted).toBeGreaterThan(2));
+    expect(closer.accepted).toBeLessThan(30);
   });
 
   it('servers that accept a connection and end it at once are tried with pauses, also when there are several', async () => {
@@ -238,35 +238,3 @@ describeWanted(['zookeeper'], '%s:', () => {
     expect(nowhere.health.status).toBe('down');
   });
 });
-
-/** A TCP server that is no ZooKeeper. */
-class Listener {
-  connections = 0;
-  readonly #sockets = new Set<Socket>();
-
-  private constructor(
-    private readonly server: Server,
-    onConnection: (socket: Socket) => void,
-  ) {
-    server.on('connection', (socket) => {
-      this.connections += 1;
-      this.#sockets.add(socket.on('error', () => undefined));
-      onConnection(socket);
-    });
-  }
-
-  static start(onConnection: (socket: Socket) => void): Promise<Listener> {
-    return new Promise((resolve) => {
-      const server = createServer().listen(0, '127.0.0.1', () => resolve(new Listener(server, onConnection)));
-    });
-  }
-
-  get port(): number {
-    return (this.server.address() as AddressInfo).port;
-  }
-
-  async close(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    this.server.close();
-  }
-}

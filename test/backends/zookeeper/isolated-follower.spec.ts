@@ -13,7 +13,7 @@ const SESSION_MS = 6 * TICK_MS;
 const SYNC = 9;
 
 describeWanted(['zookeeper-ensemble'], '%s:', () => {
-  it(`Z7: a follower that is cut off from its leader answers reads for long; its holder is told before the leader lets the next one in`, async () => {
+  it('Z7: a follower that is cut off from its leader answers reads for long; its holder is told before the leader lets the next one in', async () => {
     const ensemble = await ZookeeperEnsemble.start({ proxied: true, settings: { tickTime: TICK_MS } });
     const [follower] = await ensemble.followers();
     if (!follower) throw new Error('an ensemble of three has followers');

@@ -6,7 +6,7 @@ import { win, ZookeeperWorld } from './zookeeper-world.js';
 const JVM = ['-Dznode.container.checkIntervalMs=600000', '-Dzookeeper.digest.enabled=false'];
 
 describeWanted(['zookeeper'], '%s:', () => {
-  it(`Z8: when the server repeats the last number of the queue, the order of creation decides`, async () => {
+  it('Z8: when the server repeats the last number of the queue, the order of creation decides', async () => {
     const world = await ZookeeperWorld.start({ sessionTtlMs: 20_000 }, { jvm: JVM });
     try {
       const key = world.key();
