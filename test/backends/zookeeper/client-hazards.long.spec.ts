@@ -1,15 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
-import {
-  atLeastMs,
-  describeWanted,
-  eventually,
-  FaultProxy,
-  freePort,
-  spawnChild,
-  timeLimitOf,
-} from '../../support/index.js';
+import { atLeastMs, eventually, FaultProxy, freePort, spawnChild, timeLimitOf, wantedOf } from '../../support/index.js';
 import { Listener } from '../../support/stand-in.js';
 import type { SharedWatchApi } from './shared-watch-child.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
@@ -22,10 +14,10 @@ const PATIENCE_MS = 2_000;
 const LONGEST_REQUEST = 100_000;
 
 /** Hazards of node-zookeeper-client 1.1.3: one test for each, which fails without the remedy of this library. */
-describeWanted(['zookeeper'], '%s:', () => {
+for (const name of wantedOf(['zookeeper'])) {
   const world = ZookeeperWorld.shared({ sessionTtlMs: SESSION_MS }, { jvm: [`-Djute.maxbuffer=${LONGEST_REQUEST}`] });
 
-  it('nothing but the wrapper reaches for the client', () => {
+  it(`${name}: nothing but the wrapper reaches for the client`, () => {
     const directory = `${import.meta.dirname}/../../../lib/backends/zookeeper`;
     const all = readdirSync(directory, { recursive: true, encoding: 'utf8' });
     const sources = all.filter((file) => file.endsWith('.ts')).toSorted();
@@ -237,4 +229,4 @@ describeWanted(['zookeeper'], '%s:', () => {
     expect(String(unknown)).toMatch(/no-such-host\.invalid/u);
     expect(nowhere.health.status).toBe('down');
   });
-});
+}
