@@ -1,5 +1,6 @@
 import { LockLostError, LockService, LockShutdownError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, handled, Holder, LONG_TTL_MS, SLACK_MS, type Suite } from '../support/index.js';
+import { whileFrozen } from '../support/while-frozen.js';
 
 export function close({ harness, it, timed }: Suite): void {
   it('tells the holders, and frees what they hold', async (contract) => {
@@ -54,15 +55,12 @@ export function close({ harness, it, timed }: Suite): void {
       const service = new LockService(await harness.connect());
       const lock = await service.acquire(contract.key(), { ttlMs: LONG_TTL_MS });
       const told = aborted(lock.signal);
-      const thaw = await freeze();
-      const since = performance.now();
-      try {
+      await whileFrozen(freeze, async () => {
+        const since = performance.now();
         await service.close(200);
         expect(performance.now() - since).toTakeLessThan(200 + 4 * SLACK_MS);
         await told;
-      } finally {
-        await thaw();
-      }
+      });
     });
   }
 

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { type LockHandle, LockLostError } from 'nestjs-distributed-lock/core';
-import { eventually, type Suite, timeLimitOf } from '../support/index.js';
+import { eventually, type Suite, timeLimitOf, whileFrozen } from '../support/index.js';
 import { aborted, blockEventLoop, type Contract, failureOf, SLACK_MS, handled } from './contract.js';
 
 export function loss({ harness, timed }: Suite): void {
@@ -108,14 +108,11 @@ export function loss({ harness, timed }: Suite): void {
         const ttlMs = Math.max(2_000, shortTtlMs);
         const lock = await service.acquire(contract.key(), { ttlMs });
         const toldAt = aborted(lock.signal);
-        const thaw = await freeze();
-        const frozenAt = performance.now();
-        try {
+        await whileFrozen(freeze, async () => {
+          const frozenAt = performance.now();
           // That nobody else can have it before is what the order test shows.
           expect((await toldAt) - frozenAt).toTakeLessThan(ttlMs + SLACK_MS);
-        } finally {
-          await thaw();
-        }
+        });
         expect(lock.isHeld).toBe(false);
         expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
         await service.close();
@@ -137,12 +134,9 @@ export function loss({ harness, timed }: Suite): void {
       const service = await contract.service({ observers });
       const ttlMs = Math.max(6_000, shortTtlMs * 5);
       const lock = await service.acquire(contract.key(), { ttlMs });
-      const thaw = await freeze();
-      try {
+      await whileFrozen(freeze, async () => {
         await eventually(() => lock.state === 'jeopardy', { withinMs: ttlMs });
-      } finally {
-        await thaw();
-      }
+      });
       await eventually(() => lock.state === 'held');
       // More than one round of it when the connection is replaced after the first answer.
       expect(events.slice(0, 2)).toEqual(['jeopardy', 'safe']);
@@ -155,15 +149,12 @@ export function loss({ harness, timed }: Suite): void {
       async (contract) => {
         const service = await contract.service();
         const key = contract.key();
-        const thaw = await freeze();
-        const since = performance.now();
-        try {
+        await whileFrozen(freeze, async () => {
+          const since = performance.now();
           const error = await failureOf(service.acquire(key, { waitMs: 300, ttlMs: 20_000 }));
           expect(error).toMatchObject({ code: 'LOCK_BACKEND', key });
           expect(performance.now() - since).toTakeLessThan(300 + SLACK_MS);
-        } finally {
-          await thaw();
-        }
+        });
         await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
       },
     );

@@ -1,4 +1,12 @@
-import { eventually, failureOf, LONG_TTL_MS, SLACK_MS, type Suite, timeLimitOf } from '../support/index.js';
+import {
+  eventually,
+  failureOf,
+  LONG_TTL_MS,
+  SLACK_MS,
+  type Suite,
+  timeLimitOf,
+  whileFrozen,
+} from '../support/index.js';
 
 export function release({ harness, it, revoking, timed }: Suite): void {
   it('leaves nothing, and the key free', async (contract) => {
@@ -78,14 +86,11 @@ export function release({ harness, it, revoking, timed }: Suite): void {
       const [ours, theirs] = [await contract.service(), await contract.service()];
       const key = contract.key();
       const lock = await ours.acquire(key);
-      const thaw = await freeze();
-      const since = performance.now();
-      try {
+      await whileFrozen(freeze, async () => {
+        const since = performance.now();
         await lock.release();
         expect(performance.now() - since).toTakeLessThan(harness.shortTtlMs * 2 + SLACK_MS);
-      } finally {
-        await thaw();
-      }
+      });
       const next = await theirs.acquire(key, { waitMs: harness.shortTtlMs * 2 + 5_000 });
       await next.release();
       await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));

@@ -1,5 +1,5 @@
 import { LockService, readSequencer } from 'nestjs-distributed-lock/core';
-import { handled, type Suite } from '../support/index.js';
+import { handled, type Suite, whileFrozen } from '../support/index.js';
 
 /** A holder's sequencer is believed for as long as it has the lock, and never again. */
 export function sequencers({ harness, it, timed }: Suite): void {
@@ -98,16 +98,13 @@ export function sequencers({ harness, it, timed }: Suite): void {
       const lock = await ours.acquire(contract.key(), { ttlMs });
       const shown = lock.sequencer();
       await expect(theirs.checkSequencer(shown)).resolves.toBe('valid');
-      const thaw = await freeze();
-      try {
+      await whileFrozen(freeze, async () => {
         const checked = await theirs.checkSequencer(shown).catch((error: unknown) => error);
         // A SQLite database that nobody can write may still be read.
         if (checked !== 'valid' || !theirs.backend.name.includes('sqlite')) {
           expect(checked).toMatchObject({ code: 'LOCK_BACKEND' });
         }
-      } finally {
-        await thaw();
-      }
+      });
       await lock.release();
     });
   }

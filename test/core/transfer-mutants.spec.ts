@@ -1,41 +1,35 @@
 import * as present from 'nestjs-distributed-lock/core';
 import type { StoredLine, LineUpdate, LineStorage } from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
-import { coreOf, type Mutant } from '../simulation/mutants.js';
+import { coreOf, mutantsOf } from '../simulation/mutants.js';
 
 /** Cores with one mistake about transfers. */
-const MUTANTS: readonly Mutant[] = [
-  {
-    mistake: 'gives the adopter the token of the former holder',
-    file: 'acquiring/adoption.ts',
-    from: 'earlierHandOffs + 1);',
-    to: 'earlierHandOffs);',
+const MUTANTS = mutantsOf({
+  'acquiring/adoption.ts': {
+    'gives the adopter the token of the former holder': ['earlierHandOffs + 1);', 'earlierHandOffs);'],
   },
-  {
-    mistake: 'hands an adopted lease to the next caller, too',
-    file: 'holding/holds.ts',
-    from: 'if (hold.isShared || hold.isAdopted) return false;',
-    to: 'if (hold.isShared) return false;',
+  'holding/holds.ts': {
+    'hands an adopted lease to the next caller, too': [
+      'if (hold.isShared || hold.isAdopted) return false;',
+      'if (hold.isShared) return false;',
+    ],
   },
-  {
-    mistake: 'gives a ticket for a lock that was taken away',
-    file: 'holding/lease-releases.ts',
-    from: 'if (!(await watchdog.lease.passOn(ms)))',
-    to: 'if ((await watchdog.lease.passOn(ms)) === undefined)',
+  'holding/lease-releases.ts': {
+    'gives a ticket for a lock that was taken away': [
+      'if (!(await watchdog.lease.passOn(ms)))',
+      'if ((await watchdog.lease.passOn(ms)) === undefined)',
+    ],
   },
-  {
-    mistake: 'takes the lease of any holder',
-    file: 'line/line.ts',
-    from: 'const index = line.findIndex((entry) => entry.owner === owner);\n  const token',
-    to: 'const index = line.findIndex((entry) => entry.owner !== owner);\n  const token',
+  'line/line.ts': {
+    'takes the lease of any holder': [
+      'const index = line.findIndex((entry) => entry.owner === owner);\n  const token',
+      'const index = line.findIndex((entry) => entry.owner !== owner);\n  const token',
+    ],
   },
-  {
-    mistake: 'takes the plain lease of any holder',
-    file: 'line/claim-leases.ts',
-    from: 'if (lease?.owner === transferred.owner)',
-    to: 'if (lease)',
+  'line/claim-leases.ts': {
+    'takes the plain lease of any holder': ['if (lease?.owner === transferred.owner)', 'if (lease)'],
   },
-];
+});
 
 describe('a core that', () => {
   it('is as it should be has no violation', async () => {

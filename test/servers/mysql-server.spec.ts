@@ -1,19 +1,10 @@
-import { existsSync } from 'node:fs';
 import { createConnection } from 'mysql2/promise';
 
+import { itIsGoneAfterKill, itRemovesItsDirectory, stoppingAfterEach } from './describe-own-server.js';
 import { MysqlServer } from './mysql-server.js';
 
 describe('MysqlServer', () => {
-  const servers: MysqlServer[] = [];
-  const start = async (flags?: readonly string[]) => {
-    const server = await MysqlServer.start('mariadb', flags);
-    servers.push(server);
-    return server;
-  };
-
-  afterEach(async () => {
-    await Promise.all(servers.splice(0).map((server) => server.stop()));
-  });
+  const start = stoppingAfterEach((flags?: readonly string[]) => MysqlServer.start('mariadb', flags));
 
   const ask = async ({ url }: MysqlServer, sql: string, connectTimeout = 1_000) => {
     const client = await createConnection({ uri: url, connectTimeout });
@@ -41,12 +32,7 @@ describe('MysqlServer', () => {
     await expect(ask(server, 'select 1')).resolves.toBe(1);
   });
 
-  it('is gone after kill, frozen or not', async () => {
-    const server = await start();
-    server.freeze();
-    await server.kill();
-    await expect(ask(server, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
-  });
+  itIsGoneAfterKill(start, (server) => ask(server, 'select 1'));
 
   it('restarts on the same port with what was committed, or empty', async () => {
     const server = await start();
@@ -61,11 +47,5 @@ describe('MysqlServer', () => {
     await expect(start(['--no-such-flag'])).rejects.toThrow('no-such-flag');
   });
 
-  it('removes its directory', async () => {
-    const server = await start();
-    expect(existsSync(server.directory)).toBe(true);
-    await server.stop();
-    expect(existsSync(server.directory)).toBe(false);
-    servers.length = 0;
-  });
+  itRemovesItsDirectory(() => MysqlServer.start('mariadb'));
 });

@@ -38,6 +38,16 @@ export abstract class OwnServer extends Startable {
     this.process?.thaw();
   }
 
+  /** Thaws also when `work` fails. */
+  async whileFrozen(work: () => Promise<unknown>): Promise<void> {
+    this.freeze();
+    try {
+      await work();
+    } finally {
+      this.thaw();
+    }
+  }
+
   /** SIGKILL; resolves when the process is gone. What it has written to its disk stays. */
   async kill(): Promise<void> {
     await this.process?.kill();

@@ -1,19 +1,10 @@
-import { existsSync } from 'node:fs';
 import { Client } from 'pg';
 
+import { itIsGoneAfterKill, itRemovesItsDirectory, stoppingAfterEach } from './describe-own-server.js';
 import { PostgresServer } from './postgres-server.js';
 
 describe('PostgresServer', () => {
-  const servers: PostgresServer[] = [];
-  const start = async (settings?: Readonly<Record<string, string>>) => {
-    const server = await PostgresServer.start(settings);
-    servers.push(server);
-    return server;
-  };
-
-  afterEach(async () => {
-    await Promise.all(servers.splice(0).map((server) => server.stop()));
-  });
+  const start = stoppingAfterEach((settings?: Readonly<Record<string, string>>) => PostgresServer.start(settings));
 
   const ask = async ({ url }: PostgresServer, sql: string, withinMs = 1_000) => {
     const client = new Client({ connectionString: url, connectionTimeoutMillis: withinMs });
@@ -49,12 +40,7 @@ describe('PostgresServer', () => {
     await client.end();
   });
 
-  it('is gone after kill, frozen or not', async () => {
-    const server = await start();
-    server.freeze();
-    await server.kill();
-    await expect(ask(server, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
-  });
+  itIsGoneAfterKill(start, (server) => ask(server, 'select 1'));
 
   it('restarts on the same port with what was committed, or empty', async () => {
     const server = await start();
@@ -69,11 +55,5 @@ describe('PostgresServer', () => {
     await expect(start({ no_such_setting: '1' })).rejects.toThrow('no_such_setting');
   });
 
-  it('removes its directory', async () => {
-    const server = await start();
-    expect(existsSync(server.directory)).toBe(true);
-    await server.stop();
-    expect(existsSync(server.directory)).toBe(false);
-    servers.length = 0;
-  });
+  itRemovesItsDirectory(() => PostgresServer.start());
 });

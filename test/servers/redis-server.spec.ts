@@ -3,19 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { itIsGoneAfterKill, stoppingAfterEach } from './describe-own-server.js';
 import { askRedis, RedisServer, type RedisServerOptions } from '../support/index.js';
 
 describe('RedisServer', () => {
-  const servers: RedisServer[] = [];
-  const start = async (options?: RedisServerOptions) => {
-    const server = await RedisServer.start(options);
-    servers.push(server);
-    return server;
-  };
-
-  afterEach(async () => {
-    await Promise.all(servers.splice(0).map((server) => server.stop()));
-  });
+  const start = stoppingAfterEach((options?: RedisServerOptions) => RedisServer.start(options));
 
   it('serves as soon as it has started, several at a time', async () => {
     const started = await Promise.all([start(), start(), start()]);
@@ -32,12 +24,7 @@ describe('RedisServer', () => {
     await expect(askRedis(server.port, 'PING')).resolves.toBe('PONG');
   });
 
-  it('is gone after kill, frozen or not', async () => {
-    const server = await start();
-    server.freeze();
-    await server.kill();
-    await expect(askRedis(server.port, 'PING')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
-  });
+  itIsGoneAfterKill(start, (server) => askRedis(server.port, 'PING'));
 
   it('restarts empty on the same port', async () => {
     const server = await start({ persistent: true });

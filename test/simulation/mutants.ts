@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type * as Core from 'nestjs-distributed-lock/core';
 
-/** A core with one mistake in it. */
+/** A core with one mistake in it: what is replaced in a file, and by what. */
 export interface Mutant {
   readonly mistake: string;
   readonly file: string;
@@ -11,86 +11,63 @@ export interface Mutant {
   readonly to: string;
 }
 
-export const MUTANTS: readonly Mutant[] = [
-  {
-    mistake: 'trusts a lease until the end of its TTL',
-    file: 'leasing/trust.ts',
-    from: 'const TRUSTED_SHARE = 0.99;',
-    to: 'const TRUSTED_SHARE = 1;',
+/** Of `from` and `to`, by the file and the mistake. */
+export function mutantsOf(
+  files: Readonly<Record<string, Readonly<Record<string, readonly [from: string, to: string]>>>>,
+): readonly Mutant[] {
+  return Object.entries(files).flatMap(([file, mistakes]) =>
+    Object.entries(mistakes).map(([mistake, [from, to]]) => ({ mistake, file, from, to })),
+  );
+}
+
+export const MUTANTS = mutantsOf({
+  'leasing/trust.ts': {
+    'trusts a lease until the end of its TTL': ['const TRUSTED_SHARE = 0.99;', 'const TRUSTED_SHARE = 1;'],
   },
-  {
-    mistake: 'believes in a renewal that is answered after the end of the lease',
-    file: 'holding/watchdog.ts',
-    from: "if (!this.isTrusted) return this.#endAsLost('expired');",
-    to: '',
+  'holding/watchdog.ts': {
+    'believes in a renewal that is answered after the end of the lease': [
+      "if (!this.isTrusted) return this.#endAsLost('expired');",
+      '',
+    ],
+    'tells of a loss in doubt when the next renewal is due': [
+      "this.#state = 'jeopardy';\n    this.#scheduleEndOfTrust();",
+      "this.#state = 'jeopardy';",
+    ],
   },
-  {
-    mistake: 'hands on a lease in jeopardy',
-    file: 'holding/hold.ts',
-    from: 'return !isInJeopardy && ',
-    to: 'return ',
+  'holding/hold.ts': {
+    'hands on a lease in jeopardy': ['return !isInJeopardy && ', 'return '],
+    'does not abort the signal of a lock that is lost': ['this.#lossController?.abort(this.createLossError());', ''],
   },
-  {
-    mistake: 'tells of a loss in doubt when the next renewal is due',
-    file: 'holding/watchdog.ts',
-    from: "this.#state = 'jeopardy';\n    this.#scheduleEndOfTrust();",
-    to: "this.#state = 'jeopardy';",
+  'holding/holds.ts': {
+    'keeps no lock-delay after a loss': ['(options.lockDelayMs > 0 ? ', '(options.lockDelayMs < 0 ? '],
+    'begins the next turn before the release in a store that keeps no order': [
+      ' && store.traits?.keepsOrder === true',
+      '',
+    ],
+    'hands a lease on within its shortest hold': [' && options.minHoldMs === 0', ''],
   },
-  {
-    mistake: 'does not abort the signal of a lock that is lost',
-    file: 'holding/hold.ts',
-    from: 'this.#lossController?.abort(this.createLossError());',
-    to: '',
+  'turns/hand-off-limits.ts': {
+    'hands a lease on once more than it may': ['count >= maxHandOffs', 'count > maxHandOffs'],
   },
-  {
-    mistake: 'keeps no lock-delay after a loss',
-    file: 'holding/holds.ts',
-    from: '(options.lockDelayMs > 0 ? ',
-    to: '(options.lockDelayMs < 0 ? ',
+  'leasing/clean-ups.ts': {
+    'cleans nothing up': ['await this.store.release(key, owner);', ''],
   },
-  {
-    mistake: 'hands a lease on once more than it may',
-    file: 'turns/hand-off-limits.ts',
-    from: 'count >= maxHandOffs',
-    to: 'count > maxHandOffs',
+  'acquiring/acquisition.ts': {
+    'leaves a queue entry behind that a caller inherits who has just given up': [
+      'if (this.inheritsQueueEntry && !this.handOffQueueEntry()) backend.leaveQueue(this.key, this);',
+      '',
+    ],
   },
-  {
-    mistake: 'begins the next turn before the release in a store that keeps no order',
-    file: 'holding/holds.ts',
-    from: ' && store.traits?.keepsOrder === true',
-    to: '',
+  'holding/lease-releases.ts': {
+    'gives a key back at once that it keeps closed': [
+      'void this.#releaseAt(closedUntil, hold);',
+      'void this.release(hold);',
+    ],
   },
-  {
-    mistake: 'cleans nothing up',
-    file: 'leasing/clean-ups.ts',
-    from: 'await this.store.release(key, owner);',
-    to: '',
+  'options/option-resolver.ts': {
+    'asks for no longer lease than the TTL': ['Math.max(lockDelayMs, minHoldMs - ttlMs)', 'lockDelayMs'],
   },
-  {
-    mistake: 'leaves a queue entry behind that a caller inherits who has just given up',
-    file: 'acquiring/acquisition.ts',
-    from: 'if (this.inheritsQueueEntry && !this.handOffQueueEntry()) backend.leaveQueue(this.key, this);',
-    to: '',
-  },
-  {
-    mistake: 'gives a key back at once that it keeps closed',
-    file: 'holding/lease-releases.ts',
-    from: 'void this.#releaseAt(closedUntil, hold);',
-    to: 'void this.release(hold);',
-  },
-  {
-    mistake: 'hands a lease on within its shortest hold',
-    file: 'holding/holds.ts',
-    from: ' && options.minHoldMs === 0',
-    to: '',
-  },
-  {
-    mistake: 'asks for no longer lease than the TTL',
-    file: 'options/option-resolver.ts',
-    from: 'Math.max(lockDelayMs, minHoldMs - ttlMs)',
-    to: 'lockDelayMs',
-  },
-];
+});
 
 const FOLDER = join(import.meta.dirname, '../../.test-output/mutants');
 const CORE = join(import.meta.dirname, '../../lib/core');

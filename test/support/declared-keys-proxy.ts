@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { packCommand, readCommand } from './redis-protocol.js';
+import { StandIn } from './stand-in.js';
 
 const REFUSAL = "return redis.error_reply('ERR script tried accessing undeclared key')";
 
@@ -9,46 +9,22 @@ const REFUSAL = "return redis.error_reply('ERR script tried accessing undeclared
  * A stand-in for servers such as Dragonfly, which refuse scripts that use keys whose names the command does not have: a
  * proxy that knows which scripts make names out of their first key, and turns calls without these names into an error.
  */
-export class DeclaredKeysProxy {
+export class DeclaredKeysProxy extends StandIn {
   /** How many calls were refused. */
   refused = 0;
-  readonly #sockets = new Set<Socket>();
   readonly #namesKeys = new Map<string, boolean>();
 
-  private constructor(
-    private readonly server: Server,
-    private readonly target: number,
-  ) {
-    server.on('connection', (client) => this.#connect(client));
-  }
-
-  static async start(target: number): Promise<DeclaredKeysProxy> {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return new DeclaredKeysProxy(server, target);
+  constructor(private readonly target: number) {
+    super();
   }
 
   get url(): string {
-    return `redis://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    return `redis://127.0.0.1:${this.port}`;
   }
 
-  async stop(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    this.server.close();
-    await once(this.server, 'close');
-  }
-
-  #connect(client: Socket): void {
-    const server = connect(this.target, '127.0.0.1');
+  protected override connect(client: Socket): void {
+    const server = this.connectBehind(this.target, client);
     let rest = Buffer.alloc(0);
-    for (const socket of [client, server]) {
-      this.#sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.on('close', () => {
-        client.destroy();
-        server.destroy();
-      });
-    }
     server.pipe(client);
     client.on('data', (chunk: Buffer) => {
       rest = Buffer.concat([rest, chunk]);

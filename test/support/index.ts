@@ -16,4 +16,5 @@ export * from './machine.js';
 export * from './processes.js';
 export * from './tier.js';
 export * from './wanted-backends.js';
+export * from './while-frozen.js';
 export * from './world.js';

@@ -1,7 +1,7 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { Redis } from 'ioredis';
 import { packReply, readCommand } from './redis-protocol.js';
+import { StandIn } from './stand-in.js';
 
 const KNOWN_COMMANDS = /^(?:EVAL|EVALSHA|GET|SET|DEL|EXISTS|PTTL|PEXPIRE|PING)$/iu;
 
@@ -9,41 +9,26 @@ const KNOWN_COMMANDS = /^(?:EVAL|EVALSHA|GET|SET|DEL|EXISTS|PTTL|PEXPIRE|PING)$/
  * A stand-in for proxies such as twemproxy, Envoy and Codis in front of several servers: each command goes to the server
  * of its first key, with all its keys.
  */
-export class KeyRoutingProxy {
-  readonly #sockets = new Set<Socket>();
+export class KeyRoutingProxy extends StandIn {
+  readonly #targets: readonly Redis[];
 
-  private constructor(
-    private readonly server: Server,
-    private readonly targets: readonly Redis[],
-  ) {
-    server.on('connection', (client) => this.#connect(client));
-  }
-
-  static async start(urls: readonly string[]): Promise<KeyRoutingProxy> {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return new KeyRoutingProxy(
-      server,
-      urls.map((url) => new Redis(url)),
-    );
+  constructor(urls: readonly string[]) {
+    super();
+    this.#targets = urls.map((url) => new Redis(url));
   }
 
   get url(): string {
-    return `redis://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    return `redis://127.0.0.1:${this.port}`;
   }
 
-  async close(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    for (const target of this.targets) target.disconnect();
-    this.server.close();
-    await once(this.server, 'close');
+  override async stop(): Promise<void> {
+    for (const target of this.#targets) target.disconnect();
+    await super.stop();
   }
 
-  #connect(client: Socket): void {
+  protected override connect(client: Socket): void {
     let rest = Buffer.alloc(0);
     let replies = Promise.resolve();
-    this.#sockets.add(client);
-    client.on('error', () => undefined);
     client.on('data', (chunk: Buffer) => {
       rest = Buffer.concat([rest, chunk]);
       for (let command = readCommand(rest); command; command = readCommand(rest)) {
@@ -58,6 +43,6 @@ export class KeyRoutingProxy {
     if (!KNOWN_COMMANDS.test(name)) throw new Error(`ERR unknown command '${name}'`);
     const firstKey = /^EVAL/iu.test(name) ? args[2] : args[0];
     const place = Buffer.from(firstKey ?? '').reduce((sum, byte) => (sum * 31 + byte) % 1_009, 0);
-    return this.targets[place % this.targets.length]?.call(name, ...args);
+    return this.#targets[place % this.#targets.length]?.call(name, ...args);
   }
 }

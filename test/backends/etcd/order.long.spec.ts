@@ -1,4 +1,4 @@
-import { aborted, FaultProxy, timeLimitOf, wantedOf } from '../../support/index.js';
+import { aborted, describeWanted, FaultProxy, timeLimitOf } from '../../support/index.js';
 import { EtcdWorld, lineOf, wholeSecondsOf } from './etcd-world.js';
 
 /** `ORDER_ROUNDS=100` for the whole of it. */
@@ -18,31 +18,29 @@ interface Round {
   readonly believed: boolean;
 }
 
-wantedOf(['etcd', 'etcd-cluster']).forEach((name) =>
-  describe(name, () => {
-    it(
-      `order: a holder in a black hole is told before the server deletes its key, ${ROUNDS} of ${ROUNDS} times`,
-      async () => {
-        await using world = await EtcdWorld.start({ members: MEMBERS[name] });
-        const rounds: Round[] = [];
-        const lane = async (first: number): Promise<void> => {
-          for (let round = first; round < ROUNDS; round += LANES) rounds.push(await cutOff(world, `sale-${round}`));
-        };
-        await Promise.all(Array.from({ length: LANES }, (_, first) => lane(first)));
-        const leads = rounds.map(({ toldMs, deletedMs }) => deletedMs - toldMs);
-        const [{ toldMs, deletedMs, grantedMs } = { toldMs: 0, deletedMs: 0, grantedMs: 0 }] = rounds;
-        process.stdout.write(
-          `${name}: cut off, with a TTL of ${TTL_S} s: told after ${Math.round(toldMs)} ms, deleted after ${Math.round(deletedMs)} ms, ` +
-            `the next one has it after ${Math.round(grantedMs)} ms; of ${rounds.length} the shortest lead is ` +
-            `${Math.round(Math.min(...leads))} ms\n`,
-        );
-        expect(rounds).toHaveLength(ROUNDS);
-        expect(rounds.filter(({ believed }) => believed)).toEqual([]);
-      },
-      timeLimitOf(ROUNDS * 1_000 + 300_000),
-    );
-  }),
-);
+describeWanted(['etcd', 'etcd-cluster'], '%s', (name) => {
+  it(
+    `order: a holder in a black hole is told before the server deletes its key, ${ROUNDS} of ${ROUNDS} times`,
+    async () => {
+      await using world = await EtcdWorld.start({ members: MEMBERS[name] });
+      const rounds: Round[] = [];
+      const lane = async (first: number): Promise<void> => {
+        for (let round = first; round < ROUNDS; round += LANES) rounds.push(await cutOff(world, `sale-${round}`));
+      };
+      await Promise.all(Array.from({ length: LANES }, (_, first) => lane(first)));
+      const leads = rounds.map(({ toldMs, deletedMs }) => deletedMs - toldMs);
+      const [{ toldMs, deletedMs, grantedMs } = { toldMs: 0, deletedMs: 0, grantedMs: 0 }] = rounds;
+      process.stdout.write(
+        `${name}: cut off, with a TTL of ${TTL_S} s: told after ${Math.round(toldMs)} ms, deleted after ${Math.round(deletedMs)} ms, ` +
+          `the next one has it after ${Math.round(grantedMs)} ms; of ${rounds.length} the shortest lead is ` +
+          `${Math.round(Math.min(...leads))} ms\n`,
+      );
+      expect(rounds).toHaveLength(ROUNDS);
+      expect(rounds.filter(({ believed }) => believed)).toEqual([]);
+    },
+    timeLimitOf(ROUNDS * 1_000 + 300_000),
+  );
+});
 
 async function cutOff(world: EtcdWorld, key: string): Promise<Round> {
   const proxy = await FaultProxy.start(world.server);

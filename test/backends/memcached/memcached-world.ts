@@ -1,5 +1,5 @@
 import { type LockBackend, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
-import { FaultProxy, type Lease, win as winOn, World } from '../../support/index.js';
+import { describeWanted, FaultProxy, type Lease, win as winOn, World } from '../../support/index.js';
 import { memcached, type MemcachedOptions } from 'nestjs-distributed-lock/memcached';
 import { MemcachedServer, type MemcachedServerOptions } from '../../servers/memcached-server.js';
 
@@ -45,4 +45,14 @@ export class MemcachedWorld extends World {
 /** A lease on a key that must be free, or become so, with nobody who would renew it. */
 export function win(backend: LockBackend, key: string, ttlMs = 60_000, waitMs = 10_000): Promise<Lease> {
   return winOn(backend, key, { ttlMs, waitMs });
+}
+
+const PROTOCOLS = { 'memcached-meta': 'meta', 'memcached-classic': 'classic' } as const;
+
+/** The same tests with each protocol that `LOCK_BACKENDS` leaves in. */
+export function describeProtocols(
+  title: string,
+  tests: (options: { readonly protocol: 'meta' | 'classic' }, name: keyof typeof PROTOCOLS) => void,
+): void {
+  describeWanted(['memcached-meta', 'memcached-classic'], title, (name) => tests({ protocol: PROTOCOLS[name] }, name));
 }

@@ -1,43 +1,23 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { StandIn } from '../../support/stand-in.js';
 
 /** A server that does whatever a test wants to each connection, and remembers what was written to it. */
-export class ScriptedServer implements AsyncDisposable {
+export class ScriptedServer extends StandIn {
   /** The text of each read, over all connections. */
   readonly received: string[] = [];
-  readonly #sockets = new Set<Socket>();
+  accepted = 0;
   closed = 0;
 
-  private constructor(private readonly server: Server) {}
+  constructor(private readonly onData: (socket: Socket, text: string) => void) {
+    super();
+  }
 
-  static async start(onData: (socket: Socket, text: string) => void): Promise<ScriptedServer> {
-    const server = createServer();
-    const scripted = new ScriptedServer(server);
-    server.on('connection', (socket) => {
-      scripted.#sockets.add(socket);
-      socket.setNoDelay(true).on('error', () => undefined);
-      socket.on('close', () => (scripted.closed += 1));
-      socket.on('data', (chunk) => {
-        scripted.received.push(chunk.toString());
-        onData(socket, chunk.toString());
-      });
+  protected override connect(socket: Socket): void {
+    this.accepted += 1;
+    socket.setNoDelay(true).on('close', () => (this.closed += 1));
+    socket.on('data', (chunk) => {
+      this.received.push(chunk.toString());
+      this.onData(socket, chunk.toString());
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return scripted;
-  }
-
-  get port(): number {
-    return (this.server.address() as AddressInfo).port;
-  }
-
-  get connections(): number {
-    return this.#sockets.size;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    this.server.close();
-    await once(this.server, 'close');
   }
 }

@@ -1,60 +1,55 @@
 import { isLockError } from 'nestjs-distributed-lock/core';
 import { resolveMemcachedOptions } from '../../../lib/backends/memcached/options.js';
 import { MemcachedServers } from '../../../lib/backends/memcached/servers.js';
-import { describeWanted, eventually, failureOf } from '../../support/index.js';
+import { eventually, failureOf } from '../../support/index.js';
 import { MemcachedServer } from '../../servers/memcached-server.js';
+import { describeProtocols } from './memcached-world.js';
 
-const PROTOCOLS = { 'memcached-meta': 'meta', 'memcached-classic': 'classic' } as const;
+describeProtocols('M7: the list of servers, %s, of a process that runs when all items are lost', (options) => {
+  let [first, second]: MemcachedServer[] = [];
+  const opened: MemcachedServers[] = [];
 
-describeWanted(
-  ['memcached-meta', 'memcached-classic'],
-  'M7: the list of servers, %s, of a process that runs when all items are lost',
-  (name) => {
-    let [first, second]: MemcachedServer[] = [];
-    const opened: MemcachedServers[] = [];
+  beforeEach(async () => {
+    [first, second] = await Promise.all([MemcachedServer.start(), MemcachedServer.start()]);
+  });
+  afterEach(async () => {
+    for (const servers of opened.splice(0)) servers.close();
+    await Promise.all([first?.stop(), second?.stop()]);
+  });
 
-    beforeEach(async () => {
-      [first, second] = await Promise.all([MemcachedServer.start(), MemcachedServer.start()]);
-    });
-    afterEach(async () => {
-      for (const servers of opened.splice(0)) servers.close();
-      await Promise.all([first?.stop(), second?.stop()]);
-    });
+  const over = (...addresses: readonly string[]): MemcachedServers => {
+    const servers = new MemcachedServers(resolveMemcachedOptions({ servers: addresses, ...options }));
+    opened.push(servers);
+    return servers;
+  };
+  const both = () => over(first?.address ?? '', second?.address ?? '');
+  /** Sends a request as half a minute later: it reads the clocks of the servers again. */
+  const readClocks = async (servers: MemcachedServers): Promise<void> => {
+    for (const key of ['k0', 'k1', 'k2', 'k3', 'k4', 'k5', 'k6', 'k7']) {
+      const node = servers.getNode(key);
+      await node.run(async ({ clock }) => clock.invalidate());
+      await node.run(async () => undefined);
+    }
+  };
 
-    const over = (...addresses: readonly string[]): MemcachedServers => {
-      const servers = new MemcachedServers(resolveMemcachedOptions({ servers: addresses, protocol: PROTOCOLS[name] }));
-      opened.push(servers);
-      return servers;
-    };
-    const both = () => over(first?.address ?? '', second?.address ?? '');
-    /** Sends a request as half a minute later: it reads the clocks of the servers again. */
-    const readClocks = async (servers: MemcachedServers): Promise<void> => {
-      for (const key of ['k0', 'k1', 'k2', 'k3', 'k4', 'k5', 'k6', 'k7']) {
-        const node = servers.getNode(key);
-        await node.run(async ({ clock }) => clock.invalidate());
-        await node.run(async () => undefined);
-      }
-    };
+  it('is stored again, and refuses a process with another list', async () => {
+    const running = both();
+    await running.start();
+    for (const server of [first, second]) await server?.ask('flush_all');
+    await readClocks(running);
+    await expect(failureOf(over(first?.address ?? '').start())).resolves.toMatchObject({ option: 'servers' });
+  });
 
-    it('is stored again, and refuses a process with another list', async () => {
-      const running = both();
-      await running.start();
-      for (const server of [first, second]) await server?.ask('flush_all');
-      await readClocks(running);
-      await expect(failureOf(over(first?.address ?? '').start())).resolves.toMatchObject({ option: 'servers' });
-    });
-
-    it('refuses that process itself, if another has stored its own list meanwhile', async () => {
-      const running = both();
-      await running.start();
-      for (const server of [first, second]) await server?.ask('flush_all');
-      await over(first?.address ?? '').start();
-      const refusal = await failureOf(readClocks(running));
-      expect(isLockError(refusal, 'LOCK_CONFIGURATION')).toBe(true);
-      await eventually(() =>
-        expect(running.health.current).toEqual({ status: 'down', detail: expect.stringContaining('on other servers') }),
-      );
-      await expect(failureOf(readClocks(running))).resolves.toMatchObject({ option: 'servers' });
-    });
-  },
-);
+  it('refuses that process itself, if another has stored its own list meanwhile', async () => {
+    const running = both();
+    await running.start();
+    for (const server of [first, second]) await server?.ask('flush_all');
+    await over(first?.address ?? '').start();
+    const refusal = await failureOf(readClocks(running));
+    expect(isLockError(refusal, 'LOCK_CONFIGURATION')).toBe(true);
+    await eventually(() =>
+      expect(running.health.current).toEqual({ status: 'down', detail: expect.stringContaining('on other servers') }),
+    );
+    await expect(failureOf(readClocks(running))).resolves.toMatchObject({ option: 'servers' });
+  });
+});

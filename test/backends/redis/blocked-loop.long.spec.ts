@@ -1,6 +1,6 @@
 import { setImmediate as checkPhase } from 'node:timers/promises';
 import { LockService } from 'nestjs-distributed-lock/core';
-import { atLeastMs, blockEventLoop, wantedOf } from '../../support/index.js';
+import { atLeastMs, blockEventLoop, describeWanted } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 
 /** Beyond what the server may need on a busy machine. The test stands still for twenty times as long. */
@@ -14,14 +14,10 @@ const OPTIONS = {
   'redis-plain-node-redis': { mode: 'plain', clientPackage: 'redis' },
 } as const;
 
-wantedOf([
-  'redis-queue',
-  'redis-plain',
-  'redis-getset',
-  'redis-queue-node-redis',
-  'redis-plain-node-redis',
-] as const).forEach((name) =>
-  describe(name, () => {
+describeWanted(
+  ['redis-queue', 'redis-plain', 'redis-getset', 'redis-queue-node-redis', 'redis-plain-node-redis'] as const,
+  '%s',
+  (name) => {
     const world = RedisWorld.shared();
 
     it('A4: an answer that arrived while the event loop was blocked is an answer, and the connection stays', async () => {
@@ -69,5 +65,5 @@ wantedOf([
       await (await holder).release();
       expect(failures).toEqual([]);
     });
-  }),
+  },
 );

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { liveBytes } from '../../support/live-bytes.js';
 import { timeLimitOf } from '../../support/machine.js';
-import { RedisWorld } from './redis-world.js';
+import { describeRedis } from './redis-world.js';
 
 const HELD = 1_000;
 const TTL_MS = 5_000;
@@ -15,9 +15,7 @@ const TTL_STARTS = 6;
 const MAX_MB = 300;
 const WAIT_MS = timeLimitOf(180_000);
 
-describe('a burst of acquisitions', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('a burst of acquisitions', (world) => {
   it.each([3_000, 10_000, 30_000, 100_000])(
     'of %i in one turn costs none of 1,000 locks that are held, and the connection stays',
     async (count) => {

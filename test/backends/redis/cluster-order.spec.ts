@@ -2,19 +2,17 @@ import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { leadOf, toldFirst } from '../../faults/cut-off.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
-import { FaultProxy, wantedOf } from '../../support/index.js';
+import { describeWanted, FaultProxy } from '../../support/index.js';
 
 /** `ORDER_ROUNDS=200` for the whole of it. */
 const ROUNDS = Number(process.env.ORDER_ROUNDS ?? 20);
 /** Rounds at a time, each with a key of its own. */
 const LANES = 10;
 
-for (const name of wantedOf(['redis-cluster'])) {
-  describe(name, () => {
-    const property = `a holder that is cut off is told before the next one has the key, ${ROUNDS} of ${ROUNDS} times`;
-    it(`order: ${property}`, () => cutOff(), ROUNDS * 1_000 + 300_000);
-  });
-}
+describeWanted(['redis-cluster'], '%s', () => {
+  const property = `a holder that is cut off is told before the next one has the key, ${ROUNDS} of ${ROUNDS} times`;
+  it(`order: ${property}`, () => cutOff(), ROUNDS * 1_000 + 300_000);
+});
 
 async function cutOff(): Promise<void> {
   const cluster = await RedisCluster.start({ replicas: 0, nodeTimeoutMs: 15_000 });

@@ -2,14 +2,12 @@ import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { atLeastMs, eventually } from '../../support/index.js';
-import { RedisWorld } from './redis-world.js';
+import { describeRedis } from './redis-world.js';
 
 /** How long the network holds an acquisition back: longer than it takes to replace the connection and to lock anew. */
 const HELD_BACK_MS = atLeastMs(3_000);
 
-describe('a request of a former connection', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('a request of a former connection', (world) => {
   it.each(['queue', 'plain'] as const)('closes no key, however late it arrives (%s)', async (mode) => {
     const proxy = await world.proxy();
     const locks = world.service({ url: proxy.url, mode, requestTimeoutMs: HELD_BACK_MS / 5 });

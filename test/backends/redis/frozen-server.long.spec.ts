@@ -1,6 +1,6 @@
 import { type LockHandle, pause, systemClock } from 'nestjs-distributed-lock/core';
 import { eventually, timeLimitOf } from '../../support/index.js';
-import { RedisWorld } from './redis-world.js';
+import { describeRedis } from './redis-world.js';
 
 const LOCKS = 8_000;
 const TTL_MS = Math.min(timeLimitOf(10_000), 30_000);
@@ -9,9 +9,7 @@ const FROZEN_MS = TTL_MS * 0.45;
 /** 8,000 locks are 32 requests of 250 keys: some ten rounds of them, where one for each retry would be 8,000. */
 const MAX_SCRIPTS = 400;
 
-describe('a Redis that is frozen for a while', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('a Redis that is frozen for a while', (world) => {
   it('costs none of many locks, and is asked again in as few requests as before', async () => {
     const locks = world.service();
     const handles: LockHandle[] = [];

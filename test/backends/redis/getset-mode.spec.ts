@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { atLeastMs, eventually } from '../../support/index.js';
-import { contend, RedisWorld, win } from './redis-world.js';
+import { contend, describeRedis, win } from './redis-world.js';
 
-describe('redis, mode getset', () => {
-  const world = RedisWorld.shared();
+describeRedis('redis, mode getset', (world) => {
   const mode = 'getset';
 
   /** A lease as a holder that died would have left it, with so much left by the server's clock. */

@@ -43,13 +43,10 @@ export async function expectNeverCut(
   const requestTimeoutMs = timeLimitOf(100);
   const service = world.closing(new LockService(redis({ client, requestTimeoutMs })));
   await service.withLock('warm', () => undefined);
-  world.server.freeze();
-  try {
+  await world.server.whileFrozen(async () => {
     await expect(service.acquire('key', { waitMs: timeLimitOf(300) })).rejects.toBeInstanceOf(LockBackendError);
     expect(service.health).toMatchObject({ status: 'down', detail: `no answer within ${requestTimeoutMs} ms` });
-  } finally {
-    world.server.thaw();
-  }
+  });
   await eventually(async () => expect(await service.withLock('other', () => 'in')).toBe('in'));
   expect(service.health).toEqual({ status: 'up' });
   await expect(askForId()).resolves.toBe(id);

@@ -4,11 +4,9 @@ import { redis } from 'nestjs-distributed-lock/redis';
 import { redlock } from 'nestjs-distributed-lock/redlock';
 import { eventually, RedisServer } from '../../support/index.js';
 import { warningsDuring } from '../../support/node-warnings.js';
-import { RedisWorld } from './redis-world.js';
+import { describeRedis } from './redis-world.js';
 
-describe('clients that applications share with the locks', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('clients that applications share with the locks', (world) => {
   /** For longer than the client's own time-out, so that no late answer comes through. */
   const silenceOf = async (servers: readonly RedisServer[], work: () => Promise<unknown>): Promise<void> => {
     for (const server of servers) server.freeze();

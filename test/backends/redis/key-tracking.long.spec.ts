@@ -5,7 +5,7 @@ import { redis } from 'nestjs-distributed-lock/redis';
 import { BasicClientSideCache, createClient } from 'redis';
 import { atLeastMs, eventually, timeLimitOf, UNRENEWED_TTL_MS } from '../../support/index.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
-import { RedisWorld } from './redis-world.js';
+import { describeRedis } from './redis-world.js';
 import { countTrackedClients, untilLost, untilToldOfDeletion, untilTracked } from './tracked-locks.js';
 
 /** TTL of a lock that its process has to renew in time. */
@@ -21,9 +21,7 @@ const LONGEST_TIME_TO_CHECK_MS = 35_000;
 /** A process that holds millions pauses for seconds to collect garbage. */
 const LONG = { ttlMs: UNRENEWED_TTL_MS, waitMs: 60_000 };
 
-describe('the tracking of held keys', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('the tracking of held keys', (world) => {
   it('costs a short lock nothing: no third command, and no second connection', async () => {
     const locks = world.service();
     await locks.start();

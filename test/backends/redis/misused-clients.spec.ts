@@ -5,14 +5,12 @@ import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { monitorRedis } from '../../servers/redis-monitor.js';
 import { eventually, RedisServer, timeLimitOf } from '../../support/index.js';
-import { RedisWorld } from './redis-world.js';
+import { describeRedis } from './redis-world.js';
 import { countTrackedClients } from './tracked-locks.js';
 
 const LONG = { ttlMs: 30_000, waitMs: 20_000 };
 
-describe('a client that an application shares with its locks', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('a client that an application shares with its locks', (world) => {
   const givenClient = (url = world.server.url): Redis => {
     const client = world.disconnecting(new Redis(url, { enableReadyCheck: false, retryStrategy: () => 20 }));
     client.on('error', () => undefined);
@@ -93,9 +91,7 @@ describe('a client that an application shares with its locks', () => {
   });
 });
 
-describe('a server on which commands fail', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('a server on which commands fail', (world) => {
   it('hands a key over though its user may not publish', async () => {
     await world.operator.call('ACL', 'SETUSER', 'mute', 'on', 'nopass', '~*', '&*', '+@all', '-publish');
     const url = world.server.url.replace('redis://', 'redis://mute:any@');

@@ -7,7 +7,7 @@ import { createClient as createClient5, RESP_TYPES as RESP_TYPES5 } from 'redis-
 import { aborted, eventually } from '../../support/index.js';
 import { SideBySide } from '../../support/side-by-side.js';
 import { expectLocks, expectNeverCut } from './given-client-promises.js';
-import { RedisWorld } from './redis-world.js';
+import { describeRedis } from './redis-world.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
 /** The demand of `getset` on a client: to send nothing late. */
@@ -19,9 +19,7 @@ const BUFFERS5 = { [RESP_TYPES5.BLOB_STRING]: Buffer, [RESP_TYPES5.NUMBER]: Stri
 type Client = NodeRedisClient & { listenerCount(event: string): number };
 type Options = { readonly url: string } & Partial<typeof PROMPT>;
 
-describe('a client of node-redis that was given', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('a client of node-redis that was given', (world) => {
   /** Ends with the test. */
   const ending = <C extends Client>(client: C): C => {
     world.closing({ close: async () => client.isOpen && client.destroy() });

@@ -43,29 +43,23 @@ describe.each(['ioredis', 'redis'] as const)('connections of our own, by %s', (c
 
   it('a request fails in its time, also where that is longer than the time for a connection', async () => {
     const service = world.service({ requestTimeoutMs: 6_000, clientPackage });
-    world.server.freeze();
-    try {
+    await world.server.whileFrozen(async () => {
       await expect(service.tryAcquire('key')).rejects.toThrow('no answer within 6000 ms');
-    } finally {
-      world.server.thaw();
-    }
+    });
   });
 
   it.each(MODES)('everything settles on a frozen server, and nothing runs late (%s)', async (mode) => {
     const service = world.service({ mode, requestTimeoutMs: timeLimitOf(150), clientPackage });
     const lock = await service.acquire('held', { ttlMs: timeLimitOf(1_000) });
     const told = new Promise((resolve) => lock.signal.addEventListener('abort', resolve, { once: true }));
-    world.server.freeze();
-    try {
+    await world.server.whileFrozen(async () => {
       const since = performance.now();
       await expect(service.acquire('key', { waitMs: timeLimitOf(400) })).rejects.toBeInstanceOf(LockBackendError);
       await expect(service.tryAcquire('key')).rejects.toBeInstanceOf(LockBackendError);
       await told;
       expect(performance.now() - since).toTakeLessThan(timeLimitOf(1_500));
       expect(service.health.status).toBe('down');
-    } finally {
-      world.server.thaw();
-    }
+    });
     await eventually(async () => expect(await service.withLock('key', () => 'in')).toBe('in'));
     await eventually(async () => expect(await world.operator.keys('lock:{key}')).toEqual([]));
   });
@@ -129,14 +123,11 @@ describe.each(['ioredis', 'redis'] as const)('connections of our own, by %s', (c
 
     await using unlucky = await Holder.start(connection);
     await unlucky.acquire('other', { ttlMs: atLeastMs(1_000) });
-    world.server.freeze();
-    try {
+    await world.server.whileFrozen(async () => {
       await unlucky.close();
       await expect(unlucky.exit()).resolves.toEqual({ code: 0, signal: null });
       expect(unlucky.child.stderr).toBe('');
-    } finally {
-      world.server.thaw();
-    }
+    });
   });
 
   it('R9: say so when the server may delete locks for want of memory', async () => {

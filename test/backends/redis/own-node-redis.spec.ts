@@ -1,10 +1,10 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { createClient } from 'redis';
 import { createClient as createClient5 } from 'redis-5';
 import { createNodeRedisClientMaker } from '../../../lib/backends/redis/clients/node-redis.js';
 import type { LoginSource } from '../../../lib/backends/redis/access-options.js';
 import { eventually } from '../../support/eventually.js';
+import { Listener } from '../../support/stand-in.js';
 import { RedisWorld } from './redis-world.js';
 
 describe.each([
@@ -20,18 +20,8 @@ describe.each([
     return client;
   }
 
-  /** A server by `onSocket`, and the sockets that are open. */
-  async function listen(onSocket: (socket: Socket) => void) {
-    const sockets = new Set<Socket>();
-    const server = createServer((socket) => {
-      sockets.add(socket);
-      socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
-      onSocket(socket);
-    });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    world.closing({ close: async () => server.close() });
-    return { port: (server.address() as AddressInfo).port, sockets };
+  async function listen(onClient: (client: Socket) => void): Promise<Listener> {
+    return world.closing(await Listener.start(onClient));
   }
 
   it('has its database and its name, and answers', async () => {
@@ -58,12 +48,12 @@ describe.each([
     ['connecting by TLS', { tls: {} }],
     ['waiting for the answer to its first command', {}],
   ])('leaves no socket behind when it is given up while it is %s', async (_state, location) => {
-    const { port, sockets } = await listen((socket) => socket.resume());
-    const client = clientAt(port, {}, location);
-    await eventually(() => expect(sockets.size).toBe(1));
+    const listener = await listen((socket) => socket.resume());
+    const client = clientAt(listener.port, {}, location);
+    await eventually(() => expect(listener.connections).toBe(1));
     client.disconnect();
     // node-redis itself gives up connecting after 5 seconds.
-    await eventually(() => expect(sockets.size).toBe(0), { withinMs: 3_000 });
+    await eventually(() => expect(listener.connections).toBe(0), { withinMs: 3_000 });
     expect(client.status).toBe('end');
   });
 

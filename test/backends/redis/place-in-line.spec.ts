@@ -1,10 +1,8 @@
 import { LockTimeoutError } from 'nestjs-distributed-lock/core';
-import { RedisWorld } from './redis-world.js';
+import { describeRedis } from './redis-world.js';
 import { timeLimitOf } from '../../support/machine.js';
 
-describe('the place in the line of Redis', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('the place in the line of Redis', (world) => {
   it.each(['a time-out', 'an abort'])('passes to the next caller of the process after %s', async (end) => {
     const [holder, here, there] = [world.service(), world.service(), world.service()];
     const held = await holder.acquire('k');

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { eventually } from '../../support/eventually.js';
-import { contend, RedisWorld, win } from './redis-world.js';
+import { contend, describeRedis, win } from './redis-world.js';
 
-describe('redis, mode plain', () => {
-  const world = RedisWorld.shared();
+describeRedis('redis, mode plain', (world) => {
   const mode = 'plain';
 
   it('sends one command to acquire and one to release', async () => {

@@ -1,12 +1,10 @@
 import { atLeastMs, eventually, fencingToken, throughout, timeLimitOf } from '../../support/index.js';
-import { contend, RedisWorld, win } from './redis-world.js';
+import { contend, describeRedis, win } from './redis-world.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(900);
 
-describe('faults of redis, mode queue', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('faults of redis, mode queue', (world) => {
   const patient = { waitMs: 20_000 };
 
   it('R3: a server that forgot its scripts is told them again', async () => {

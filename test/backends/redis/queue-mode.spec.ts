@@ -3,11 +3,9 @@ import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { randomUUID } from 'node:crypto';
 import { atLeastMs, eventually } from '../../support/index.js';
-import { contend, RedisWorld, win } from './redis-world.js';
+import { contend, describeRedis, win } from './redis-world.js';
 
-describe('redis, mode queue', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('redis, mode queue', (world) => {
   const patient = { waitMs: 20_000 };
 
   describe('costs', () => {

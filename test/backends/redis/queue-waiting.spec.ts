@@ -1,14 +1,12 @@
 import { setMaxListeners } from 'node:events';
 import { LockShutdownError, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { atLeastMs, eventually, Holder, SLACK_MS, timeLimitOf } from '../../support/index.js';
-import { AT_ONCE_MS, contend, RedisWorld, win } from './redis-world.js';
+import { AT_ONCE_MS, contend, describeRedis, win } from './redis-world.js';
 
 /** How long a waiter that was handed the key may be silent. */
 const GRANT_MS = 5_000;
 
-describe('waiting in redis, mode queue', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('waiting in redis, mode queue', (world) => {
   const patient = { waitMs: 20_000 };
   const child = () => Holder.start({ backend: 'redis', url: world.server.url, mode: 'queue' });
 

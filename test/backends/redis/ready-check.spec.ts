@@ -1,11 +1,10 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer } from 'node:net';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisClient } from 'nestjs-distributed-lock/redis';
 import { createOwnClientOptions, withConnectionCheck } from '../../../lib/backends/redis/clients/ioredis.js';
 import { askRedis, eventually } from '../../support/index.js';
+import { Listener } from '../../support/stand-in.js';
 import { RedisWorld } from './redis-world.js';
 
 describe('what counts as a connection', () => {
@@ -50,18 +49,11 @@ describe('what counts as a connection', () => {
     ['5', (port) => new Redis5({ ...createOwnClientOptions(), port })],
   ])('is none that ended during its handshake, and another one is made (ioredis %s)', async (_version, make) => {
     let isSlammed = true;
-    const door = createServer((client) => {
-      client.on('error', () => undefined);
-      if (isSlammed) {
-        client.once('data', () => client.destroy());
-        return;
-      }
-      const server = connect(world.server.port, '127.0.0.1').on('error', () => undefined);
-      client.pipe(server).pipe(client);
-    }).listen(0, '127.0.0.1');
-    await once(door, 'listening');
-    const { port } = door.address() as AddressInfo;
-    const client = world.disconnecting(withConnectionCheck(make(port)));
+    const door = await Listener.start((client, listener) => {
+      if (isSlammed) client.once('data', () => client.destroy());
+      else listener.forward(client, world.server.port);
+    });
+    const client = world.disconnecting(withConnectionCheck(make(door.port)));
     let [closed, ready] = [0, 0];
     client.on('error', () => undefined);
     client.on('close', () => (closed += 1));
@@ -72,6 +64,6 @@ describe('what counts as a connection', () => {
     isSlammed = false;
     await eventually(async () => expect(await client.call('GET', 'key')).toBeNull());
     client.disconnect();
-    door.close();
+    await door.close();
   });
 });

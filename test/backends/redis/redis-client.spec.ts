@@ -4,16 +4,14 @@ import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisClient, type RedisMode } from 'nestjs-distributed-lock/redis';
 import { SideBySide } from '../../support/side-by-side.js';
 import { expectLocks, expectNeverCut } from './given-client-promises.js';
-import { RedisWorld } from './redis-world.js';
+import { describeRedis } from './redis-world.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
 /** The demand of `getset` on a client: to send nothing late. */
 const PROMPT = { enableOfflineQueue: false, maxRetriesPerRequest: 0 };
 const EVENTS = ['connecting', 'ready', 'close', 'end', 'error', 'message'];
 
-describe('a client that was given', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('a client that was given', (world) => {
   const makers: readonly [string, (url: string, options: object) => RedisClient & EventCounter][] = [
     ['ioredis 6', (url, options) => new Redis(url, options)],
     ['ioredis 6, RESP2', (url, options) => new Redis(url, { ...options, protocol: 2 })],

@@ -100,3 +100,8 @@ export class RedisWorld extends World {
     await this.server.stop();
   }
 }
+
+/** A block of tests that share a world. */
+export function describeRedis(title: string, tests: (world: RedisWorld) => void): void {
+  describe(title, () => tests(RedisWorld.shared()));
+}

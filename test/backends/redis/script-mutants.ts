@@ -1,6 +1,6 @@
 import type { LineScripts } from './placement-scripts.js';
 
-/** Scripts with one mistake in them. */
+/** Scripts with one mistake in them: what is replaced, and by what. */
 export interface ScriptMutant {
   readonly mistake: string;
   readonly from: string;
@@ -13,83 +13,59 @@ const RENEWS_ALL = `
     redis.call('HSET', SHARES, other, string.format('%.0f', ends_at) .. rest)
   end`;
 
-export const SCRIPT_MUTANTS: readonly ScriptMutant[] = [
-  {
-    mistake: 'let in one more than fit',
-    from: 'return taken and taken + permits <= limit or false',
-    to: 'return taken and taken + permits <= limit + 1 or false',
-  },
-  {
-    mistake: 'let in one more than fit while nobody waits',
-    from: 'if not taken or taken + permits > limit or',
-    to: 'if not taken or taken + permits > limit + 1 or',
-  },
-  {
-    mistake: 'forget the first end when somebody joins',
-    from: 'if first_end > ends_at then first_end = ends_at end',
-    to: '',
-  },
-  {
-    mistake: 'end all shares with the time of the last who came while nobody waits',
-    from: "ttl = math.max(redis.call('PTTL', lease_key), ttl)",
-    to: '',
-  },
-  {
-    mistake: 'free one permit for all that are released while nobody waits',
-    from: 'taken = taken - claim_of(owner)\nif taken',
-    to: 'taken = taken - 1\nif taken',
-  },
-  {
-    mistake: 'do not count those who wait',
-    from: 'not has_room_for(owner) then\n      return false',
-    to: 'not has_room_for(owner) then\n      index = index + 1',
-  },
-  {
-    mistake: 'renew all who share the key',
-    from: '  write_share(owner, token, metadata, ends_at)\n  if ttl > left',
-    to: `  write_share(owner, token, metadata, ends_at)${RENEWS_ALL}\n  if ttl > left`,
-  },
-  {
-    mistake: 'count a share that has ended as taken',
-    from: 'return write_shared_lease(taken, first_end, last_end - now)',
-    to: 'return write_shared_lease(taken_permits(lease), first_end, last_end - now)',
-  },
-  {
-    mistake: 'keep the shares of a lease that is gone',
-    from: "if not taken then redis.call('DEL', SHARES) end",
-    to: '',
-  },
-  {
-    mistake: 'free the key with the first who leaves',
-    from: 'if taken > 0 then write_shared_lease(taken, first_end, redis.call',
-    to: 'if false then write_shared_lease(taken, first_end, redis.call',
-  },
-  {
-    mistake: 'do not tell who is let in',
-    from: "redis.pcall('PUBLISH', channel, message)",
-    to: '',
-  },
-  {
-    mistake: 'pass nothing on while others share the key',
-    from: 'if lease and not taken_permits(lease) then return 0 end\nif was_waiting',
-    to: 'if lease then return 0 end\nif was_waiting',
-  },
-  {
-    mistake: 'forget the first end when somebody renews',
-    from: 'write_shared_lease(taken, math.min(first_end, ends_at), math.max(left, ttl))',
-    to: 'write_shared_lease(taken, ends_at, math.max(left, ttl))',
-  },
-  {
-    mistake: 'end all shares with the time of the last who came',
-    from: 'write_shared_lease(taken + permits, math.min(first_end, ends_at), math.max(redis.call',
-    to: 'write_shared_lease(taken + permits, math.min(first_end, ends_at), math.min(redis.call',
-  },
-  {
-    mistake: 'hand the key to one who has left the line',
-    from: 'local was_waiting = not was_held and remove_waiter(owner)',
-    to: 'local was_waiting = false',
-  },
-];
+export const SCRIPT_MUTANTS: readonly ScriptMutant[] = Object.entries<readonly [from: string, to: string]>({
+  'let in one more than fit': [
+    'return taken and taken + permits <= limit or false',
+    'return taken and taken + permits <= limit + 1 or false',
+  ],
+  'let in one more than fit while nobody waits': [
+    'if not taken or taken + permits > limit or',
+    'if not taken or taken + permits > limit + 1 or',
+  ],
+  'forget the first end when somebody joins': ['if first_end > ends_at then first_end = ends_at end', ''],
+  'end all shares with the time of the last who came while nobody waits': [
+    "ttl = math.max(redis.call('PTTL', lease_key), ttl)",
+    '',
+  ],
+  'free one permit for all that are released while nobody waits': [
+    'taken = taken - claim_of(owner)\nif taken',
+    'taken = taken - 1\nif taken',
+  ],
+  'do not count those who wait': [
+    'not has_room_for(owner) then\n      return false',
+    'not has_room_for(owner) then\n      index = index + 1',
+  ],
+  'renew all who share the key': [
+    '  write_share(owner, token, metadata, ends_at)\n  if ttl > left',
+    `  write_share(owner, token, metadata, ends_at)${RENEWS_ALL}\n  if ttl > left`,
+  ],
+  'count a share that has ended as taken': [
+    'return write_shared_lease(taken, first_end, last_end - now)',
+    'return write_shared_lease(taken_permits(lease), first_end, last_end - now)',
+  ],
+  'keep the shares of a lease that is gone': ["if not taken then redis.call('DEL', SHARES) end", ''],
+  'free the key with the first who leaves': [
+    'if taken > 0 then write_shared_lease(taken, first_end, redis.call',
+    'if false then write_shared_lease(taken, first_end, redis.call',
+  ],
+  'do not tell who is let in': ["redis.pcall('PUBLISH', channel, message)", ''],
+  'pass nothing on while others share the key': [
+    'if lease and not taken_permits(lease) then return 0 end\nif was_waiting',
+    'if lease then return 0 end\nif was_waiting',
+  ],
+  'forget the first end when somebody renews': [
+    'write_shared_lease(taken, math.min(first_end, ends_at), math.max(left, ttl))',
+    'write_shared_lease(taken, ends_at, math.max(left, ttl))',
+  ],
+  'end all shares with the time of the last who came': [
+    'write_shared_lease(taken + permits, math.min(first_end, ends_at), math.max(redis.call',
+    'write_shared_lease(taken + permits, math.min(first_end, ends_at), math.min(redis.call',
+  ],
+  'hand the key to one who has left the line': [
+    'local was_waiting = not was_held and remove_waiter(owner)',
+    'local was_waiting = false',
+  ],
+}).map(([mistake, [from, to]]) => ({ mistake, from, to }));
 
 /** @throws when the scripts have changed, and the mistake has to be made elsewhere */
 export function mutated(scripts: LineScripts, { from, to }: ScriptMutant): LineScripts {

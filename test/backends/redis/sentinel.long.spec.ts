@@ -120,8 +120,7 @@ describe('under Sentinel', () => {
     const former = await set.master();
     await eventually(async () => expect(await askRedis(former.port, 'LLEN lock:{key}:q')).toBe('1'));
     // Frozen: no connection ends, and nobody asks anything for a third of a minute.
-    former.freeze();
-    try {
+    await former.whileFrozen(async () => {
       await eventually(() => expect(events).toEqual(['jeopardy', 'safe']), { withinMs: 10_000 });
       const present = await set.master();
       expect(present).not.toBe(former);
@@ -137,8 +136,6 @@ describe('under Sentinel', () => {
       );
       await lock.release();
       await (await waiting).release();
-    } finally {
-      former.thaw();
-    }
+    });
   });
 });

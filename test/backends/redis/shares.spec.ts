@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { aborted, atLeastMs, eventually } from '../../support/index.js';
-import { contend, RedisWorld, win } from './redis-world.js';
+import { contend, describeRedis, win } from './redis-world.js';
 
 /** TTL of a lock that its process has to renew in time. */
 const TTL_MS = atLeastMs(600);
@@ -9,9 +9,7 @@ const LONG = { ttlMs: 30_000, waitMs: 20_000 };
 const reader = (): string => `${randomUUID()}~s`;
 const oneOf = (limit: number): string => `${randomUUID()}~1-${limit}`;
 
-describe('several who have a key of Redis', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('several who have a key of Redis', (world) => {
   const holdersOf = (key: string): Promise<number> => world.operator.hlen(`lock:{${key}}:s`);
 
   it('cost one request to come, one to go, and one to renew them all', async () => {

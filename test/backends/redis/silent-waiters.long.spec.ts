@@ -4,16 +4,14 @@ import { setTimeout } from 'node:timers/promises';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { eventually, RedisServer, timeLimitOf } from '../../support/index.js';
-import { AT_ONCE_MS, RedisWorld, win } from './redis-world.js';
+import { AT_ONCE_MS, describeRedis, win } from './redis-world.js';
 
 /** However many others are silent, and whatever became of the subscription. */
 const LATEST_MS = 5_000 + timeLimitOf(2_000);
 /** Just longer than the queue waits for a sign of life: `MAX_WAITER_SILENCE_MS` of its scripts. */
 const PASSED_OVER_MS = 4_900;
 
-describe('waiters that are not told, redis, mode queue', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('waiters that are not told, redis, mode queue', (world) => {
   const patient = { waitMs: 60_000 };
 
   /** In line one after the other, before one that lives. */
@@ -45,12 +43,9 @@ describe('waiters that are not told, redis, mode queue', () => {
   it('end with their time where they want several keys, however long an answer may take', async () => {
     const locks = world.service({ requestTimeoutMs: 60_000 });
     await (await locks.acquireAll(['a', 'b'])).release();
-    world.server.freeze();
-    try {
+    await world.server.whileFrozen(async () => {
       await expect(locks.acquireAll(['a', 'b'], { waitMs: 150 })).rejects.toMatchObject({ code: 'LOCK_BACKEND' });
-    } finally {
-      world.server.thaw();
-    }
+    });
     await eventually(async () => (await locks.acquireAll(['a', 'b'], { waitMs: 10_000 })).release());
   });
 
@@ -70,15 +65,12 @@ describe('waiters that are not told, redis, mode queue', () => {
     const waiting = locks.acquireAll(['a', 'b'], { ttlMs: 60_000, ...limits });
     waiting.catch(() => undefined);
     await world.untilWaiting('b', 1);
-    world.server.freeze();
-    controller.abort(Object.assign(new Error('gone'), { code: 'ABORTED' }));
-    try {
+    await world.server.whileFrozen(async () => {
+      controller.abort(Object.assign(new Error('gone'), { code: 'ABORTED' }));
       expect(await codeOfEarly(waiting)).toMatch(
         end === 'it is aborted' ? /^ABORTED$/u : /^LOCK_(?:TIMEOUT|BACKEND)$/u,
       );
-    } finally {
-      world.server.thaw();
-    }
+    });
     await busy.release();
     await eventually(async () => (await other.acquireAll(['a', 'b'], { waitMs: 10_000 })).release());
   });
@@ -89,15 +81,12 @@ describe('waiters that are not told, redis, mode queue', () => {
     // Another `ttlMs` excludes that the lease is handed over.
     const waiting = locks.acquire('key', { waitMs: 30, ttlMs: 20_000 });
     waiting.catch(() => undefined);
-    world.server.freeze();
-    const since = performance.now();
-    while (performance.now() - since < 60);
-    void held.release();
-    try {
+    await world.server.whileFrozen(async () => {
+      const since = performance.now();
+      while (performance.now() - since < 60);
+      void held.release();
       expect(await codeOfEarly(waiting)).toMatch(/^LOCK_(?:TIMEOUT|BACKEND)$/u);
-    } finally {
-      world.server.thaw();
-    }
+    });
     await eventually(async () => (await locks.acquire('key', { waitMs: 10_000 })).release());
   });
 

@@ -1,13 +1,11 @@
 import { Redis } from 'ioredis';
 import { type LockService, singleFlight } from 'nestjs-distributed-lock/core';
-import { RedisWorld } from './redis-world.js';
+import { describeRedis } from './redis-world.js';
 
 const CALLERS = 300;
 const PROCESSES = 3;
 
-describe('single flight on Redis', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('single flight on Redis', (world) => {
   const connect = (): { locks: LockService; cache: Redis } => ({
     locks: world.service(),
     cache: world.disconnecting(new Redis(world.server.url)),

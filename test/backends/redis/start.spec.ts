@@ -5,13 +5,11 @@ import { redis, type RedisMode, type RedisOptions } from 'nestjs-distributed-loc
 import { askRedis, eventually, freePort, RedisServer, throughout, timeLimitOf } from '../../support/index.js';
 import { ServerProcess } from '../../servers/server-process.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
-import { RedisWorld } from './redis-world.js';
+import { describeRedis } from './redis-world.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
 
-describe('the start of a service on Redis', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('the start of a service on Redis', (world) => {
   const started = async (options: RedisOptions): Promise<LockService> => {
     const service = world.closing(new LockService(redis(options)));
     await service.start();
@@ -31,16 +29,13 @@ describe('the start of a service on Redis', () => {
   });
 
   it('shows in the health a server that says nothing, after the time-out of a command', async () => {
-    world.server.freeze();
-    try {
+    await world.server.whileFrozen(async () => {
       const service = await started({ url: world.server.url, requestTimeoutMs: 200 });
       expect(service.health).toMatchObject({
         status: 'down',
         detail: expect.stringContaining('no answer within 200 ms'),
       });
-    } finally {
-      world.server.thaw();
-    }
+    });
   });
 
   it.each(MODES)('shows in the health a wrong password, and rights that are missing (%s)', async (mode) => {

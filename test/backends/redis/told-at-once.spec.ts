@@ -7,7 +7,7 @@ import { RedisCluster } from '../../servers/redis-cluster.js';
 import { RedisSentinels } from '../../servers/redis-sentinels.js';
 import { giveClient } from '../../support/given-redis-client.js';
 import { percentiles } from '../../../bench/measures.js';
-import { RedisWorld } from './redis-world.js';
+import { describeRedis, RedisWorld } from './redis-world.js';
 import { countTrackedClients, untilLost, untilToldOfDeletion, untilTracked } from './tracked-locks.js';
 
 /** `TOLD_TRIALS=1000` runs as many of each kind, and prints the times. */
@@ -33,9 +33,7 @@ const ENDS = {
 /** Ends after which the server still knows who waits, and keeps the key closed until the holder knows. */
 const ENDS_WITH_QUEUE = ['DEL', 'evict'] as const;
 
-describe('a holder whose lease somebody else ends', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('a holder whose lease somebody else ends', (world) => {
   describe.each(['queue', 'plain'] as const)('in mode %s', (mode) => {
     it.each(Object.keys(ENDS) as (keyof typeof ENDS)[])(
       'is told at once: %s',

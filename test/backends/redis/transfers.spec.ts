@@ -1,8 +1,6 @@
-import { RedisWorld } from './redis-world.js';
+import { describeRedis } from './redis-world.js';
 
-describe('a transfer on Redis', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('a transfer on Redis', (world) => {
   it('leaves no key without an end, whatever the TTLs', async () => {
     const locks = world.service();
     for (const ttlMs of [5_000, 20_000, 90_000]) {

@@ -5,14 +5,12 @@ import { createGivenClientSource, createUrlSource } from '../../../lib/backends/
 import type { ClientSource } from '../../../lib/backends/redis/connection/redis-client.js';
 import { RedisConnection } from '../../../lib/backends/redis/connection/redis-connection.js';
 import { eventually, timeLimitOf } from '../../support/index.js';
-import { RedisWorld } from './redis-world.js';
+import { describeRedis } from './redis-world.js';
 
 /** Commands that may be under way on a connection. */
 const WINDOW = 500;
 
-describe('what waits here until it can be sent', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('what waits here until it can be sent', (world) => {
   const scriptsRun = async (): Promise<number> => {
     const stats = await world.server.commandStats();
     return (stats.get('eval') ?? 0) + (stats.get('evalsha') ?? 0);
@@ -96,14 +94,11 @@ describe('what waits here until it can be sent', () => {
     const connection = world.closing(new RedisConnection(createGivenClientSource(client), timeoutMs));
     const pings = (await world.server.commandStats()).get('ping') ?? 0;
     await connection.sendCommand('PING');
-    world.server.freeze();
-    try {
+    await world.server.whileFrozen(async () => {
       for (let i = 0; i < 10; i += 1) {
         await expect(connection.sendCommand('PING')).rejects.toThrow(`no answer within ${timeoutMs} ms`);
       }
-    } finally {
-      world.server.thaw();
-    }
+    });
     await eventually(() => expect(connection.health.current.status).toBe('up'));
     await expect(connection.sendCommand('PING')).resolves.toBe('PONG');
     // The proof of the client's replies, the first, one that was given up when it had been sent, the one that asked for a
@@ -126,9 +121,7 @@ describe('what waits here until it can be sent', () => {
   });
 });
 
-describe('a connection', () => {
-  const world = RedisWorld.shared();
-
+describeRedis('a connection', (world) => {
   it('that could not be opened is opened by the next question', async () => {
     const there = createUrlSource(world.server.url);
     let failures = 1;

@@ -1,5 +1,5 @@
 import type { LockService } from 'nestjs-distributed-lock/core';
-import { eventually, wantedOf } from '../../support/index.js';
+import { describeWanted, eventually } from '../../support/index.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
 
 const ROUNDS = 400;
@@ -10,60 +10,55 @@ interface Latencies {
   readonly most: number;
 }
 
-wantedOf(['redlock']).forEach((name) =>
-  describe(`${name}, with a minority that fails`, () => {
-    const world = RedlockWorld.shared();
+describeWanted(['redlock'], '%s, with a minority that fails', () => {
+  const world = RedlockWorld.shared();
 
-    it('R5: two of five killed: no acquisition fails', async () => {
-      // Who waits for a node that is gone waits for so long.
-      const requestTimeoutMs = 10 * NODE_TIMEOUT_MS;
-      const service = world.service({ requestTimeoutMs });
-      const healthy = latenciesOf(await durations(service));
-      await Promise.all(world.servers.slice(0, 2).map((server) => server.kill()));
-      try {
-        const without = latenciesOf(await durations(service));
-        print('two of five killed', healthy, without);
-        expect(without.most).toTakeLessThan(requestTimeoutMs);
-      } finally {
-        await Promise.all(world.servers.slice(0, 2).map((server) => server.restart({ empty: true })));
-      }
-    });
+  it('R5: two of five killed: no acquisition fails', async () => {
+    // Who waits for a node that is gone waits for so long.
+    const requestTimeoutMs = 10 * NODE_TIMEOUT_MS;
+    const service = world.service({ requestTimeoutMs });
+    const healthy = latenciesOf(await durations(service));
+    await Promise.all(world.servers.slice(0, 2).map((server) => server.kill()));
+    try {
+      const without = latenciesOf(await durations(service));
+      print('two of five killed', healthy, without);
+      expect(without.most).toTakeLessThan(requestTimeoutMs);
+    } finally {
+      await Promise.all(world.servers.slice(0, 2).map((server) => server.restart({ empty: true })));
+    }
+  });
 
-    it('R5: one of five frozen: no acquisition fails, and nobody waits for it once it is known', async () => {
-      const requestTimeoutMs = NODE_TIMEOUT_MS / 5;
-      const service = world.service({ requestTimeoutMs });
-      const [healthy, without]: [number[], number[]] = [[], []];
-      for (let turn = 0; turn < 4; turn += 1) {
-        healthy.push(...(await durations(service, ROUNDS / 4)));
-        world.servers[0]?.freeze();
-        try {
-          await eventually(async () => {
-            await service.withLock('probe', () => undefined);
-            expect(service.health.detail).toContain(`127.0.0.1:${world.servers[0]?.port} is down`);
-          });
-          without.push(...(await durations(service, ROUNDS / 4)));
-        } finally {
-          world.servers[0]?.thaw();
-        }
-        await eventually(() => expect(service.health.detail).toBeUndefined());
-      }
-      print('one of five frozen', latenciesOf(healthy), latenciesOf(without));
-      expect(latenciesOf(without).most).toTakeLessThan(NODE_TIMEOUT_MS);
-    });
+  it('R5: one of five frozen: no acquisition fails, and nobody waits for it once it is known', async () => {
+    const requestTimeoutMs = NODE_TIMEOUT_MS / 5;
+    const service = world.service({ requestTimeoutMs });
+    const [healthy, without]: [number[], number[]] = [[], []];
+    for (let turn = 0; turn < 4; turn += 1) {
+      healthy.push(...(await durations(service, ROUNDS / 4)));
+      await world.whileFrozen([0], async () => {
+        await eventually(async () => {
+          await service.withLock('probe', () => undefined);
+          expect(service.health.detail).toContain(`127.0.0.1:${world.servers[0]?.port} is down`);
+        });
+        without.push(...(await durations(service, ROUNDS / 4)));
+      });
+      await eventually(() => expect(service.health.detail).toBeUndefined());
+    }
+    print('one of five frozen', latenciesOf(healthy), latenciesOf(without));
+    expect(latenciesOf(without).most).toTakeLessThan(NODE_TIMEOUT_MS);
+  });
 
-    it('R5: two of five slow: an acquisition takes no longer than the others', async () => {
-      const { all, urls } = await world.proxies();
-      const service = world.service({ urls, requestTimeoutMs: 10 * NODE_TIMEOUT_MS });
-      await service.withLock('warm-up', () => undefined);
-      const healthy = latenciesOf(await durations(service, 50, 'acquire'));
-      for (const proxy of all.slice(0, 2)) proxy.delay(NODE_TIMEOUT_MS);
-      const slow = latenciesOf(await durations(service, 10, 'acquire'));
-      print(`two of five slow by ${NODE_TIMEOUT_MS} ms, acquire only`, healthy, slow);
-      // There and back.
-      expect(slow.most).toTakeLessThan(2 * NODE_TIMEOUT_MS);
-    });
-  }),
-);
+  it('R5: two of five slow: an acquisition takes no longer than the others', async () => {
+    const { all, urls } = await world.proxies();
+    const service = world.service({ urls, requestTimeoutMs: 10 * NODE_TIMEOUT_MS });
+    await service.withLock('warm-up', () => undefined);
+    const healthy = latenciesOf(await durations(service, 50, 'acquire'));
+    for (const proxy of all.slice(0, 2)) proxy.delay(NODE_TIMEOUT_MS);
+    const slow = latenciesOf(await durations(service, 10, 'acquire'));
+    print(`two of five slow by ${NODE_TIMEOUT_MS} ms, acquire only`, healthy, slow);
+    // There and back.
+    expect(slow.most).toTakeLessThan(2 * NODE_TIMEOUT_MS);
+  });
+});
 
 /** How long acquisitions take, one after the other, each of a key of its own. */
 async function durations(service: LockService, rounds = ROUNDS, of: 'acquire' | 'both' = 'both'): Promise<number[]> {

@@ -48,6 +48,17 @@ export class RedlockWorld extends World {
     return { all, urls: all.map(({ port }) => `redis://127.0.0.1:${port}`) };
   }
 
+  /** The masters at these places say nothing while `work` runs. */
+  async whileFrozen(places: readonly number[], work: () => Promise<unknown>): Promise<void> {
+    const frozen = places.map((place) => this.servers[place]);
+    for (const server of frozen) server?.freeze();
+    try {
+      await work();
+    } finally {
+      for (const server of frozen) server?.thaw();
+    }
+  }
+
   /** Whom each master has as the owner of the key; `null` where it is free. */
   owners(key: string): Promise<(string | null)[]> {
     return Promise.all(

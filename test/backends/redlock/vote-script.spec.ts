@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { EVICT, JOIN, TAKE_BACK, VOTE } from '../../../lib/backends/redlock/redlock-scripts.js';
 import { RENEW } from '../../../lib/backends/redis/scripts/lease-scripts.js';
-import { RedisServer, wantedOf } from '../../support/index.js';
+import { describeWanted, RedisServer } from '../../support/index.js';
 import { type Answer, type Candidate, EMPTY, free, type NodeState, takeBack, vote } from './model/node.js';
 
 const KEYS = ['redlock:{k}', 'redlock:{k}:f', 'redlock:since'] as const;
@@ -60,116 +60,111 @@ function withClock({ source }: { readonly source: string }): string {
   return parts.join('{ARGV[#ARGV - 1], ARGV[#ARGV]}');
 }
 
-wantedOf(['redlock']).forEach((name) =>
-  describe(`the script of ${name}`, () => {
-    let redis: Redis;
-    afterAll(() => redis.disconnect());
-    const server = RedisServer.shared();
-    /** The last owner that was evicted. */
-    let evicted: number | undefined;
-    beforeAll(() => {
-      redis = new Redis(server.url);
-    });
+describeWanted(['redlock'], 'the script of %s', () => {
+  let redis: Redis;
+  afterAll(() => redis.disconnect());
+  const server = RedisServer.shared();
+  /** The last owner that was evicted. */
+  let evicted: number | undefined;
+  beforeAll(() => {
+    redis = new Redis(server.url);
+  });
 
-    it('does on a real server what the model of a node does, whatever happens to it', async () => {
-      let events = 0;
-      const alike = fc.asyncProperty(
-        fc.array(event, { minLength: 10, maxLength: 60, size: 'max' }),
-        async (history) => {
-          await redis.flushall();
-          let node: NodeState = { ...EMPTY, clock: START };
-          evicted = undefined;
-          for (const next of history) {
-            node = await happen(next, node);
-            await expect(stored()).resolves.toEqual(expected(node));
-            events += 1;
-          }
-        },
-      );
-      await fc.assert(alike, { numRuns: 100 });
-      process.stdout.write(`  ${events} events, compared with the model of a node\n`);
-      expect(events).toBeGreaterThan(1_000);
-    });
-
-    it('keeps a lease for its TTL, and the token for an hour longer', async () => {
+  it('does on a real server what the model of a node does, whatever happens to it', async () => {
+    let events = 0;
+    const alike = fc.asyncProperty(fc.array(event, { minLength: 10, maxLength: 60, size: 'max' }), async (history) => {
       await redis.flushall();
-      await expect(ask(FIRST, START, { ...EMPTY, clock: START })).resolves.toMatchObject({ kind: 'refused' });
-      const node: NodeState = { ...EMPTY, since: START, clock: START + 5 * SKEW };
-      await expect(ask(FIRST, node.clock, node)).resolves.toEqual({ kind: 'granted' });
-      const [lease, fence, since] = await Promise.all(KEYS.map((key) => redis.pttl(key)));
-      expect(lease).toBeGreaterThan(TTL_MS - 5_000);
-      expect(lease).toBeLessThanOrEqual(TTL_MS);
-      expect(fence).toBeGreaterThan(3_600_000 + TTL_MS - 5_000);
-      expect(fence).toBeLessThan(3_600_000 + TTL_MS + 5_000);
-      expect(since).toBe(-1);
+      let node: NodeState = { ...EMPTY, clock: START };
+      evicted = undefined;
+      for (const next of history) {
+        node = await happen(next, node);
+        await expect(stored()).resolves.toEqual(expected(node));
+        events += 1;
+      }
     });
+    await fc.assert(alike, { numRuns: 100 });
+    process.stdout.write(`  ${events} events, compared with the model of a node\n`);
+    expect(events).toBeGreaterThan(1_000);
+  });
 
-    async function happen(next: Event, node: NodeState): Promise<NodeState> {
-      if (next.kind === 'vote' || next.kind === 'join') return propose(next, node);
-      if (next.kind === 'clock') return { ...node, clock: node.clock + next.by };
-      if (next.kind === 'the lease ends') {
-        await redis.del(KEYS[0]);
-        return free(node);
-      }
-      if (next.kind === 'all is lost') {
-        await redis.flushall();
-        evicted = undefined;
-        return { ...EMPTY, clock: node.clock };
-      }
-      if (next.kind === 'renew') {
-        const ours = node.owner === next.owner ? 1 : 0;
-        expect(await redis.eval(RENEW.source, 1, KEYS[0], nameOf(next.owner), TTL_MS)).toBe(ours);
-        return node;
-      }
-      if (next.kind === 'evict') {
-        const isEvicted = await redis.eval(EVICT.source, 2, KEYS[0], EVICTED_KEY, nameOf(next.owner));
-        expect(isEvicted).toBe(node.owner === next.owner ? 1 : 0);
-        evicted = next.owner;
-        return node.owner === next.owner ? free(node) : node;
-      }
-      const after = takeBack(node, next);
-      const taken = await redis.eval(TAKE_BACK.source, 1, KEYS[0], nameOf(next.owner), next.attempt);
-      expect(taken).toBe(after === node ? 0 : 1);
-      return after;
-    }
+  it('keeps a lease for its TTL, and the token for an hour longer', async () => {
+    await redis.flushall();
+    await expect(ask(FIRST, START, { ...EMPTY, clock: START })).resolves.toMatchObject({ kind: 'refused' });
+    const node: NodeState = { ...EMPTY, since: START, clock: START + 5 * SKEW };
+    await expect(ask(FIRST, node.clock, node)).resolves.toEqual({ kind: 'granted' });
+    const [lease, fence, since] = await Promise.all(KEYS.map((key) => redis.pttl(key)));
+    expect(lease).toBeGreaterThan(TTL_MS - 5_000);
+    expect(lease).toBeLessThanOrEqual(TTL_MS);
+    expect(fence).toBeGreaterThan(3_600_000 + TTL_MS - 5_000);
+    expect(fence).toBeLessThan(3_600_000 + TTL_MS + 5_000);
+    expect(since).toBe(-1);
+  });
 
-    async function propose({ kind, from, offset: off, ...candidate }: Proposal, node: NodeState): Promise<NodeState> {
-      const token = (from === 'fence' && node.fence > 0 ? node.fence : node.clock) + off;
-      const shown = kind === 'join' ? (node.token > 0 ? node.token : START - SKEW) : undefined;
-      const answer = await ask(candidate, token, node, shown);
-      if (kind === 'join' && evicted === candidate.owner) {
-        expect(answer).toEqual({ kind: 'evicted' });
-        return node;
-      }
-      const spec = vote(node, { ...candidate, token, skew: SKEW, ...(shown === undefined ? {} : { shown }) });
-      expect(answer).toEqual(spec.answer);
-      return spec.node;
+  async function happen(next: Event, node: NodeState): Promise<NodeState> {
+    if (next.kind === 'vote' || next.kind === 'join') return propose(next, node);
+    if (next.kind === 'clock') return { ...node, clock: node.clock + next.by };
+    if (next.kind === 'the lease ends') {
+      await redis.del(KEYS[0]);
+      return free(node);
     }
+    if (next.kind === 'all is lost') {
+      await redis.flushall();
+      evicted = undefined;
+      return { ...EMPTY, clock: node.clock };
+    }
+    if (next.kind === 'renew') {
+      const ours = node.owner === next.owner ? 1 : 0;
+      expect(await redis.eval(RENEW.source, 1, KEYS[0], nameOf(next.owner), TTL_MS)).toBe(ours);
+      return node;
+    }
+    if (next.kind === 'evict') {
+      const isEvicted = await redis.eval(EVICT.source, 2, KEYS[0], EVICTED_KEY, nameOf(next.owner));
+      expect(isEvicted).toBe(node.owner === next.owner ? 1 : 0);
+      evicted = next.owner;
+      return node.owner === next.owner ? free(node) : node;
+    }
+    const after = takeBack(node, next);
+    const taken = await redis.eval(TAKE_BACK.source, 1, KEYS[0], nameOf(next.owner), next.attempt);
+    expect(taken).toBe(after === node ? 0 : 1);
+    return after;
+  }
 
-    /** A join where `shown` is given. */
-    async function ask(
-      { owner: candidate, attempt: number }: Candidate,
-      token: number,
-      { clock }: NodeState,
-      shown?: number,
-    ): Promise<Answer | { readonly kind: 'evicted' }> {
-      const time = [Math.floor(clock / 1_000_000), clock % 1_000_000];
-      const args = [nameOf(candidate), number, token, TTL_MS, '{}', SKEW, NO_QUARANTINE];
-      const reply =
-        shown === undefined
-          ? redis.eval(withClock(VOTE), VOTE.keyCount, ...KEYS, ...args, ...time)
-          : redis.eval(withClock(JOIN), JOIN.keyCount, ...KEYS, EVICTED_KEY, ...args, shown, ...time);
-      const [kind, ...details] = (await reply) as unknown[];
-      if (kind === 'granted' || kind === 'held' || kind === 'evicted') return { kind };
-      const [floor = NaN, ceiling = NaN, now = NaN] = details.map(Number);
-      return { kind: 'refused', floor, ceiling, clock: now };
+  async function propose({ kind, from, offset: off, ...candidate }: Proposal, node: NodeState): Promise<NodeState> {
+    const token = (from === 'fence' && node.fence > 0 ? node.fence : node.clock) + off;
+    const shown = kind === 'join' ? (node.token > 0 ? node.token : START - SKEW) : undefined;
+    const answer = await ask(candidate, token, node, shown);
+    if (kind === 'join' && evicted === candidate.owner) {
+      expect(answer).toEqual({ kind: 'evicted' });
+      return node;
     }
+    const spec = vote(node, { ...candidate, token, skew: SKEW, ...(shown === undefined ? {} : { shown }) });
+    expect(answer).toEqual(spec.answer);
+    return spec.node;
+  }
 
-    function stored(): Promise<(string | null)[]> {
-      return redis.mget(...KEYS);
-    }
-  }),
-);
+  /** A join where `shown` is given. */
+  async function ask(
+    { owner: candidate, attempt: number }: Candidate,
+    token: number,
+    { clock }: NodeState,
+    shown?: number,
+  ): Promise<Answer | { readonly kind: 'evicted' }> {
+    const time = [Math.floor(clock / 1_000_000), clock % 1_000_000];
+    const args = [nameOf(candidate), number, token, TTL_MS, '{}', SKEW, NO_QUARANTINE];
+    const reply =
+      shown === undefined
+        ? redis.eval(withClock(VOTE), VOTE.keyCount, ...KEYS, ...args, ...time)
+        : redis.eval(withClock(JOIN), JOIN.keyCount, ...KEYS, EVICTED_KEY, ...args, shown, ...time);
+    const [kind, ...details] = (await reply) as unknown[];
+    if (kind === 'granted' || kind === 'held' || kind === 'evicted') return { kind };
+    const [floor = NaN, ceiling = NaN, now = NaN] = details.map(Number);
+    return { kind: 'refused', floor, ceiling, clock: now };
+  }
+
+  function stored(): Promise<(string | null)[]> {
+    return redis.mget(...KEYS);
+  }
+});
 
 function expected({ owner: holder, attempt: latest, token, fence, since }: NodeState): (string | null)[] {
   return [

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { sqlite } from 'nestjs-distributed-lock/sqlite';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
-import { aborted, atLeastMs, failureOf, wantedOf } from '../../support/index.js';
+import { aborted, atLeastMs, describeWanted, failureOf } from '../../support/index.js';
 import { MEMORY_DIR } from '../../servers/memory-dir.js';
 
 type DriverOptions = ConstructorParameters<typeof Database>[1];
@@ -23,7 +23,7 @@ class RecordingDriver extends Database {
   }
 }
 
-describe.each(wantedOf(['sqlite-driver']))('files of SQLite: %s', () => {
+describeWanted(['sqlite-driver'], 'files of SQLite: %s', () => {
   let directory = '';
   const services: LockService[] = [];
   beforeAll(async () => {

@@ -5,7 +5,7 @@ import { memory } from 'nestjs-distributed-lock/memory';
 import { Pool } from 'pg';
 
 import { Gate } from '../../support/index.js';
-import { describeServers, type SqlType, SqlWorld } from './sql-world.js';
+import { describeServers, type SqlType } from './sql-world.js';
 
 /** A pool of one connection that calls back in the context of whoever gave its connection back. */
 interface CallbackPool {
@@ -26,9 +26,7 @@ const POOLS: Readonly<Record<SqlType, (url: string) => CallbackPool>> = {
   },
 };
 
-describeServers('a callback pool whose connection is given back under a lock', (type) => {
-  const world = SqlWorld.shared(type);
-
+describeServers('a callback pool whose connection is given back under a lock', (world, type) => {
   it.each(['as it is', 'in runDetached'])('lets no stranger into that lock, %s', async (way) => {
     const pool = POOLS[type](world.url);
     await using locks = new LockService(memory());

@@ -4,7 +4,7 @@ import { Duplex } from 'node:stream';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import pg from 'pg';
 import { aborted, atLeastMs, failureOf } from '../../support/index.js';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { describeServers } from './sql-world.js';
 
 /** Servers count whole seconds. */
 const TTL_MS = Math.ceil(atLeastMs(6_000) / 1_000) * 1_000;
@@ -82,9 +82,7 @@ const KILL = {
   mariadb: (id: unknown) => `kill ${String(id)}`,
 };
 
-describeServers('a driver that', (type) => {
-  const world = SqlWorld.shared(type);
-
+describeServers('a driver that', (world, type) => {
   const dataSource = (more: object) => ({ options: Object.assign({ type, url: world.url }, more) });
 
   it.each(['row', 'session'] as const)(

@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { DistributedLockModule, Locked, StaleFenceError } from 'nestjs-distributed-lock';
 import { CreateDistributedLock1760000000000, Fenced, fencedManager, typeorm } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
-import { atLeastMs, eventually } from '../../support/index.js';
+import { atLeastMs, describeWanted, eventually } from '../../support/index.js';
 import { context } from '../../nest/apps.js';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { SqlWorld } from './sql-world.js';
 
 @Injectable()
 class Sale {
@@ -21,7 +21,7 @@ class Sale {
   }
 }
 
-describeServers('@Fenced methods', (type) => {
+describeWanted(['postgres', 'mariadb'], '@Fenced methods, %s', (type) => {
   const world = new SqlWorld(type);
   const opened: DataSource[] = [];
 

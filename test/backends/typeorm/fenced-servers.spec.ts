@@ -1,10 +1,11 @@
 import { StaleFenceError } from 'nestjs-distributed-lock/core';
 import { CreateDistributedLock1760000000000, fenced } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { describeWanted } from '../../support/wanted-backends.js';
+import { SqlWorld } from './sql-world.js';
 import { atLeastMs } from '../../support/machine.js';
 
-describeServers('migration and fence', (type) => {
+describeWanted(['postgres', 'mariadb'], 'migration and fence, %s', (type) => {
   const world = new SqlWorld(type);
   let dataSource: DataSource;
 

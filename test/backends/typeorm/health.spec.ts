@@ -1,10 +1,8 @@
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { eventually, failureOf } from '../../support/index.js';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { describeServers } from './sql-world.js';
 
-describeServers('health', (type) => {
-  const world = SqlWorld.shared(type);
-
+describeServers('health', (world, type) => {
   it('of sessions stays down while nobody can connect, whatever is released that was never granted', async () => {
     const service = world.service({ strategy: 'session', url: world.urlOf({ port: 1 }), patienceMs: 50 });
     const seen: string[] = [];

@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { systemClock } from '../../../lib/core/time/timers.js';
 import { eventually } from '../../support/eventually.js';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { describeServers } from './sql-world.js';
 
 /** Idle time of a connection after which it is not used again. */
 const MAX_IDLE_MS = 30_000;
@@ -10,8 +10,7 @@ const SHORTENED_MS = 500;
 const TTL_MS = 200_000;
 
 /** A serverless database sleeps only when nobody has a connection open. */
-describeServers('idle connections', (type) => {
-  const world = SqlWorld.shared(type);
+describeServers('idle connections', (world, type) => {
   afterEach(() => void jest.restoreAllMocks());
 
   /** Makes timers for idle connections short. Returns the function that makes these connections old. */

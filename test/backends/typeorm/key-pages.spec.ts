@@ -7,8 +7,8 @@ import { DataSource } from 'typeorm';
 import { sqliteLeases } from '../../../lib/backends/sql/sqlite/leases.js';
 import { createOwnColumns } from '../../../lib/backends/sql/dialect/lease-statements.js';
 import { createQuery } from '../../../lib/backends/sql/connections/query.js';
-import { wantedOf } from '../../support/wanted-backends.js';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { describeWanted } from '../../support/wanted-backends.js';
+import { describeServers } from './sql-world.js';
 import { MEMORY_DIR } from '../../servers/memory-dir.js';
 
 const namesOf = async (backend: LockBackend, prefix: string): Promise<string[]> => {
@@ -17,9 +17,7 @@ const namesOf = async (backend: LockBackend, prefix: string): Promise<string[]> 
   return found.toSorted();
 };
 
-describeServers('the keys that begin with a key', (type) => {
-  const world = SqlWorld.shared(type);
-
+describeServers('the keys that begin with a key', (world, type) => {
   it('have that key itself among them', async () => {
     const backend = openBackend(typeorm({ dataSource: { options: { type, url: world.url } } }));
     const service = new LockService(backend);
@@ -29,7 +27,7 @@ describeServers('the keys that begin with a key', (type) => {
   });
 });
 
-describe.each(wantedOf(['sqlite']))('a table of many rows, %s', () => {
+describeWanted(['sqlite'], 'a table of many rows, %s', () => {
   let directory = '';
   beforeAll(async () => void (directory = await mkdtemp(join(MEMORY_DIR, 'sqlite-rows-'))));
   afterAll(() => rm(directory, { recursive: true }));

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { LockBackendError, type LockService } from 'nestjs-distributed-lock/core';
 import { eventually, failureOf, handled, Holder, serverToken, SLACK_MS, throughout } from '../../support/index.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { describeServers } from './sql-world.js';
 
 const LONG_TTL_MS = 20_000;
 /** Keys that one process waits for: as many as a database can be asked for every few seconds, on a slow machine fewer. */
@@ -30,8 +30,7 @@ const SQL = {
   },
 } as const;
 
-describeServers('lease faults', (type) => {
-  const world = SqlWorld.shared(type);
+describeServers('lease faults', (world, type) => {
   const sql = SQL[type];
 
   const killConnections = async (): Promise<void> => {

@@ -1,12 +1,11 @@
 import { jest } from '@jest/globals';
 import { Deadline, LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { atLeastMs, eventually, failureOf, handled, throughout, timeLimitOf } from '../../support/index.js';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { describeServers } from './sql-world.js';
 
 const LONG_TTL_MS = 20_000;
 
-describeServers('lease rows', (type) => {
-  const world = SqlWorld.shared(type);
+describeServers('lease rows', (world, type) => {
   afterEach(() => void jest.restoreAllMocks());
 
   const millisLeft =

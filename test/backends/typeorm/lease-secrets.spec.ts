@@ -1,7 +1,7 @@
 import { Deadline, type LockBackend } from 'nestjs-distributed-lock/core';
 import { inspect } from 'node:util';
 import { failureOf, timeLimitOf } from '../../support/index.js';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { describeServers } from './sql-world.js';
 
 const OWNER = 'canary-owner-0123456789';
 const PASSWORD = 'canary-password';
@@ -30,8 +30,7 @@ const SETUP = {
   ],
 };
 
-describeServers('secrets', (type) => {
-  const world = SqlWorld.shared(type);
+describeServers('secrets', (world, type) => {
   beforeAll(async () => {
     for (const statement of SETUP[type]) await world.ask(statement);
   });

@@ -2,13 +2,14 @@ import { jest } from '@jest/globals';
 import type { LockService } from 'nestjs-distributed-lock/core';
 import { CreateDistributedLock1760000000000, fenced } from 'nestjs-distributed-lock/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { describeWanted } from '../../support/wanted-backends.js';
+import { SqlWorld } from './sql-world.js';
 
 const CALLERS = 8;
 const ROUNDS = 5;
 const PATIENT = { waitMs: 60_000 };
 
-describeServers('a lock and a transaction in REPEATABLE READ', (type) => {
+describeWanted(['postgres', 'mariadb'], 'a lock and a transaction in REPEATABLE READ, %s', (type) => {
   const world = new SqlWorld(type);
   let dataSource: DataSource;
 

@@ -1,11 +1,9 @@
 import { rowManager } from 'nestjs-distributed-lock/typeorm';
 import type { Logger } from 'typeorm';
 import { eventually } from '../../support/eventually.js';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { describeServers } from './sql-world.js';
 
-describeServers('the logger of the application', (type) => {
-  const world = SqlWorld.shared(type);
-
+describeServers('the logger of the application', (world, type) => {
   const seen: string[] = [];
   const note = (...[text]: readonly unknown[]): unknown => seen.push(String(text));
   const noteSlow = (ms: number, text: string): unknown => seen.push(`${ms} ms: ${text}`);

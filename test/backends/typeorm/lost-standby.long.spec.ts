@@ -1,13 +1,13 @@
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { Client } from 'pg';
-import { atLeastMs, eventually, failureOf, wantedOf } from '../../support/index.js';
+import { atLeastMs, describeWanted, eventually, failureOf } from '../../support/index.js';
 import { PgBouncer } from '../../servers/pg-bouncer.js';
 import { SqlWorld } from './sql-world.js';
 
 const STRATEGIES = ['session', 'row'] as const;
 
 /** Without its synchronous standby, PostgreSQL confirms no commit, and keeps what the commit has locked. */
-describe.each(wantedOf(['postgres']))('S15: a server whose commits wait for a lost standby, %s', () => {
+describeWanted(['postgres'], 'S15: a server whose commits wait for a lost standby, %s', () => {
   afterEach(() => setStandby(''));
   const world = SqlWorld.shared('postgres');
 

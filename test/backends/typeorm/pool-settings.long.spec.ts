@@ -1,5 +1,5 @@
 import { throughout } from '../../conformance/contract.js';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { describeServers } from './sql-world.js';
 
 const STRATEGIES = ['lease', 'row', 'session'] as const;
 
@@ -9,9 +9,7 @@ const LIMITS = {
   mariadb: [{ maxIdle: 0, idleTimeout: 1 }],
 };
 
-describeServers('a pool of the application that', (type) => {
-  const world = SqlWorld.shared(type);
-
+describeServers('a pool of the application that', (world, type) => {
   const cases = LIMITS[type].flatMap((extra) => STRATEGIES.map((strategy) => ({ extra, strategy })));
 
   it.each(cases)(

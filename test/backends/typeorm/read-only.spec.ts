@@ -13,9 +13,7 @@ import { describeServers, SqlWorld } from './sql-world.js';
 const ADVICE = /locks need a database that takes writes, and not a replica or one that is read-only/u;
 const STRATEGIES = ['lease', 'row', 'session'] as const;
 
-describeServers('S14: a server that takes no writes', (type) => {
-  const world = SqlWorld.shared(type);
-
+describeServers('S14: a server that takes no writes', (world, type) => {
   const [on, off] =
     type === 'postgres'
       ? [`alter role postgres set default_transaction_read_only = on`, `alter role postgres reset all`]

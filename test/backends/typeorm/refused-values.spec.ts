@@ -1,5 +1,5 @@
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
-import { failureOf, timeLimitOf, wantedOf } from '../../support/index.js';
+import { describeWanted, failureOf, timeLimitOf } from '../../support/index.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 const STRATEGIES = ['lease', 'row', 'session'] as const;
@@ -21,8 +21,7 @@ const SESSIONS = {
   mariadb: 'select id from information_schema.processlist where id <> connection_id() order by 1',
 };
 
-describeServers('a key that the database refuses', (type) => {
-  const world = SqlWorld.shared(type);
+describeServers('a key that the database refuses', (world, type) => {
   beforeAll(async () => {
     for (const statement of TRIGGERS[type]) await world.ask(statement);
   });
@@ -54,24 +53,22 @@ describeServers('a key that the database refuses', (type) => {
   });
 });
 
-for (const type of wantedOf(['postgres'])) {
-  describe('a key that a database in LATIN1 cannot write', () => {
-    const world = SqlWorld.shared(type);
-    beforeAll(() => world.ask(`create database latin1 encoding 'LATIN1' locale 'C' template template0`));
+describeWanted(['postgres'], 'a key that a database in LATIN1 cannot write', (type) => {
+  const world = SqlWorld.shared(type);
+  beforeAll(() => world.ask(`create database latin1 encoding 'LATIN1' locale 'C' template template0`));
 
-    it.each(STRATEGIES)('is told to its caller at once, and leaves the others their health: %s', async (strategy) => {
-      const url = Object.assign(new URL(world.url), { pathname: 'latin1' }).href;
-      const service = world.service({ strategy, url });
-      await (await service.acquire('caf\u00e9')).release();
-      const since = performance.now();
-      for (const key of ['\u{1f512}', '20 \u20ac', '\u043a\u043b\u044e\u0447']) {
-        const error = await failureOf(service.acquire(key, { waitMs: 60_000 }));
-        expect(error).toBeInstanceOf(LockConfigurationError);
-        expect(String(error)).toContain('has no equivalent in encoding "LATIN1"');
-        expect(service.health.status).toBe('up');
-      }
-      expect(performance.now() - since).toTakeLessThan(Math.max(4_000, timeLimitOf(2_000)));
-      await (await service.acquire('caf\u00e9')).release();
-    });
+  it.each(STRATEGIES)('is told to its caller at once, and leaves the others their health: %s', async (strategy) => {
+    const url = Object.assign(new URL(world.url), { pathname: 'latin1' }).href;
+    const service = world.service({ strategy, url });
+    await (await service.acquire('caf\u00e9')).release();
+    const since = performance.now();
+    for (const key of ['\u{1f512}', '20 \u20ac', '\u043a\u043b\u044e\u0447']) {
+      const error = await failureOf(service.acquire(key, { waitMs: 60_000 }));
+      expect(error).toBeInstanceOf(LockConfigurationError);
+      expect(String(error)).toContain('has no equivalent in encoding "LATIN1"');
+      expect(service.health.status).toBe('up');
+    }
+    expect(performance.now() - since).toTakeLessThan(Math.max(4_000, timeLimitOf(2_000)));
+    await (await service.acquire('caf\u00e9')).release();
   });
-}
+});

@@ -1,11 +1,10 @@
 import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { rowManager, typeorm } from 'nestjs-distributed-lock/typeorm';
 import { type SqlBackendName, sqlHarness } from './harness.js';
-import { wantedOf } from '../../support/wanted-backends.js';
+import { describeWanted } from '../../support/wanted-backends.js';
 
 /** Statements of a holder that come while its transaction ends must not be committed outside of it. */
-for (const name of wantedOf(['postgres-row', 'mariadb-row']))
-  describe(`the end of a row lock's transaction: ${name}`, () => endOfTransaction(name));
+describeWanted(['postgres-row', 'mariadb-row'], "the end of a row lock's transaction: %s", endOfTransaction);
 
 function endOfTransaction(name: SqlBackendName): void {
   const harness = sqlHarness(name);

@@ -1,14 +1,13 @@
 import { rowManager } from 'nestjs-distributed-lock/typeorm';
 import { DataSource, EntitySchema, type EntitySubscriberInterface, type InsertEvent } from 'typeorm';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { describeServers } from './sql-world.js';
 
 const Sale = new EntitySchema<{ id: number }>({
   name: 'subscribed_sale',
   columns: { id: { type: Number, primary: true } },
 });
 
-describeServers("subscribers of the application's data source", (type) => {
-  const world = SqlWorld.shared(type);
+describeServers("subscribers of the application's data source", (world, type) => {
   let dataSource: DataSource;
   beforeAll(() => world.ask('create table subscribed_sale (id integer primary key)'));
   afterEach(() => dataSource.destroy());

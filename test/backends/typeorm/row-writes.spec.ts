@@ -1,11 +1,10 @@
 import { type LockHandle, LockService, type LockSet } from 'nestjs-distributed-lock/core';
 import { rowManager, typeorm } from 'nestjs-distributed-lock/typeorm';
 import { type SqlBackendName, sqlHarness } from './harness.js';
-import { wantedOf } from '../../support/wanted-backends.js';
+import { describeWanted } from '../../support/wanted-backends.js';
 
 /** The holder's writes through its transaction: kept with success, gone with everything else. */
-for (const name of wantedOf(['postgres-row', 'mariadb-row']))
-  describe(`writes of the holder of a row lock: ${name}`, () => writes(name));
+describeWanted(['postgres-row', 'mariadb-row'], 'writes of the holder of a row lock: %s', writes);
 
 function writes(name: SqlBackendName): void {
   const harness = sqlHarness(name);

@@ -1,14 +1,12 @@
 import { failureOf } from '../../conformance/contract.js';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { describeServers } from './sql-world.js';
 
 const STRATEGIES = ['lease', 'row', 'session'] as const;
 
 /** Longer than one wait in the database's own line. */
 const WAIT_MS = 2_500;
 
-describeServers('the log of a server', (type) => {
-  const world = SqlWorld.shared(type);
-
+describeServers('the log of a server', (world) => {
   it.each(STRATEGIES)('has no error for a lock that is refused or waited for in vain: %s', async (strategy) => {
     const services = Array.from({ length: 4 }, () => world.service({ strategy, synchronize: false }));
     for (const service of services) await (await service.acquire('warm-up')).release();

@@ -4,9 +4,10 @@ import { UnansweredSessions } from '../../../lib/backends/sql/connections/unansw
 import { mysqlServerSessions } from '../../../lib/backends/sql/mysql/server-sessions.js';
 import { postgresServerSessions } from '../../../lib/backends/sql/postgres/server-sessions.js';
 import { eventually } from '../../support/eventually.js';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { describeWanted } from '../../support/wanted-backends.js';
+import { SqlWorld } from './sql-world.js';
 
-describeServers('the sessions of a server', (type) => {
+describeWanted(['postgres', 'mariadb'], 'the sessions of a server, %s', (type) => {
   const world = new SqlWorld(type);
   const serverSessions = type === 'postgres' ? postgresServerSessions : mysqlServerSessions;
   let dataSource: DataSource;

@@ -1,15 +1,12 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { mysql } from 'nestjs-distributed-lock/mysql';
-
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { describeWanted } from '../../support/index.js';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { describeServers } from './sql-world.js';
 
 const TTL_MS = 20_000;
 
-describeServers('S8: names of session locks', (type) => {
-  const world = SqlWorld.shared(type);
-
+describeServers('S8: names of session locks', (world) => {
   it('differ where the server’s own would not: by case, by blanks at the end, after 64 characters', async () => {
     const [ours, theirs] = [world.service({ strategy: 'session' }), world.service({ strategy: 'session' })];
     const long = 'x'.repeat(64);

@@ -2,14 +2,12 @@ import { LockService } from 'nestjs-distributed-lock/core';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import { failureOf } from '../../conformance/contract.js';
 import { systemClock } from '../../../lib/core/time/timers.js';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { describeServers } from './sql-world.js';
 
 const CONNECT_MS = 2_500;
 
 /** As a serverless database takes it that is started by its first connection. */
-describeServers('a database that takes longer than two seconds to connect', (type) => {
-  const world = SqlWorld.shared(type);
-
+describeServers('a database that takes longer than two seconds to connect', (world, type) => {
   const name = type === 'postgres' ? 'connectTimeoutMS' : 'connectTimeout';
 
   it.each(['lease', 'row'] as const)('has as long as the data source gives it: %s', async (strategy) => {

@@ -1,7 +1,7 @@
 import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 import { Client } from 'pg';
-import { FaultProxy, wantedOf, World } from '../../support/index.js';
+import { describeWanted, FaultProxy, World } from '../../support/index.js';
 import { type SqlHarness, sqlHarness } from './harness.js';
 
 export type SqlType = 'postgres' | 'mariadb';
@@ -92,7 +92,7 @@ export class SqlWorld extends World {
 export const LISTENERS = `select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()
   and (query like 'listen %' or query like '% as waiter(%')`;
 
-/** The same tests for each database server that `LOCK_BACKENDS` leaves in. */
-export function describeServers(name: string, tests: (type: SqlType) => void): void {
-  for (const type of wantedOf(['postgres', 'mariadb'])) describe(`${name}, ${type}`, () => tests(type));
+/** The same tests for each database server that `LOCK_BACKENDS` leaves in, which share a world. */
+export function describeServers(name: string, tests: (world: SqlWorld, type: SqlType) => void): void {
+  describeWanted(['postgres', 'mariadb'], `${name}, %s`, (type) => tests(SqlWorld.shared(type), type));
 }

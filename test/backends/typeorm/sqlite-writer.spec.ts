@@ -4,10 +4,10 @@ import { LockService } from 'nestjs-distributed-lock/core';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import Database from 'libsql';
 import { DataSource } from 'typeorm';
-import { failureOf, wantedOf } from '../../support/index.js';
+import { describeWanted, failureOf } from '../../support/index.js';
 import { MEMORY_DIR } from '../../servers/memory-dir.js';
 
-describe.each(wantedOf(['sqlite']))('%s, which has one writer a file', () => {
+describeWanted(['sqlite'], '%s, which has one writer a file', () => {
   let directory = '';
   let dataSource: DataSource;
 

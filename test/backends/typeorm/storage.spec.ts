@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
-import { failureOf, wantedOf } from '../../support/index.js';
+import { describeWanted, failureOf } from '../../support/index.js';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
 
@@ -26,74 +26,70 @@ const operatorOf = async (type: 'postgres' | 'mariadb', url: string): Promise<Da
   return operator;
 };
 
-for (const type of wantedOf(['mariadb'])) {
-  describe('S12: a table that is not of InnoDB', () => {
-    it.each(['lease', 'row', 'session'] as const)('is refused, as it has no transactions: %s', async (strategy) => {
-      const server = await MysqlServer.start('mariadb');
-      opened.push(server);
-      const operator = await operatorOf(type, server.url);
-      await (await serviceOn(type, server.url).acquire('k')).release();
-      await operator.query('alter table distributed_lock engine = MyISAM');
+describeWanted(['mariadb'], 'S12: a table that is not of InnoDB', (type) => {
+  it.each(['lease', 'row', 'session'] as const)('is refused, as it has no transactions: %s', async (strategy) => {
+    const server = await MysqlServer.start('mariadb');
+    opened.push(server);
+    const operator = await operatorOf(type, server.url);
+    await (await serviceOn(type, server.url).acquire('k')).release();
+    await operator.query('alter table distributed_lock engine = MyISAM');
+    const error = await failureOf(serviceOn(type, server.url, { strategy }).acquire('k'));
+    expect(error).toBeInstanceOf(LockConfigurationError);
+    expect(String(error)).toContain('its engine is MyISAM, and locks need InnoDB');
+    await operator.query('alter table distributed_lock engine = InnoDB');
+    await (await serviceOn(type, server.url, { strategy }).acquire('k')).release();
+  });
+
+  it('keeps the leases of older programs, best-effort', async () => {
+    const server = await MysqlServer.start('mariadb');
+    opened.push(server);
+    const operator = await operatorOf(type, server.url);
+    const columns = 'method_name varchar(64) not null unique, client_id varchar(255)';
+    await operator.query(`create table method_lock (${columns}) engine = MyISAM`);
+    const table = { tableName: 'method_lock', columns: { key: 'method_name', owner: 'client_id' } };
+    const service = serviceOn(type, server.url, table);
+    await (await service.acquire('k')).release();
+    expect(service.backend.guarantee).toBe('best-effort');
+    expect(service.health.detail).toBe("a crash can undo grants: the table's engine is MyISAM, make it InnoDB");
+  });
+});
+
+describeWanted(['mariadb'], 'a server of a Galera cluster', (type) => {
+  const withGalera = existsSync(GALERA) ? it : it.skip;
+
+  withGalera('refuses rows and sessions, which exclude nobody on the other servers, and has leases', async () => {
+    const cluster = ['--wsrep-cluster-address=gcomm://', `--wsrep-provider=${GALERA}`];
+    const server = await MysqlServer.start('mariadb', [
+      '--wsrep-on=ON',
+      ...cluster,
+      '--binlog-format=ROW',
+      '--innodb-autoinc-lock-mode=2',
+      '--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:0;pc.recovery=false;gcache.size=1M',
+    ]);
+    opened.push(server);
+    await (await serviceOn(type, server.url).acquire('k')).release();
+    for (const strategy of ['row', 'session'] as const) {
       const error = await failureOf(serviceOn(type, server.url, { strategy }).acquire('k'));
       expect(error).toBeInstanceOf(LockConfigurationError);
-      expect(String(error)).toContain('its engine is MyISAM, and locks need InnoDB');
-      await operator.query('alter table distributed_lock engine = InnoDB');
-      await (await serviceOn(type, server.url, { strategy }).acquire('k')).release();
-    });
-
-    it('keeps the leases of older programs, best-effort', async () => {
-      const server = await MysqlServer.start('mariadb');
-      opened.push(server);
-      const operator = await operatorOf(type, server.url);
-      const columns = 'method_name varchar(64) not null unique, client_id varchar(255)';
-      await operator.query(`create table method_lock (${columns}) engine = MyISAM`);
-      const table = { tableName: 'method_lock', columns: { key: 'method_name', owner: 'client_id' } };
-      const service = serviceOn(type, server.url, table);
-      await (await service.acquire('k')).release();
-      expect(service.backend.guarantee).toBe('best-effort');
-      expect(service.health.detail).toBe("a crash can undo grants: the table's engine is MyISAM, make it InnoDB");
-    });
+      expect(String(error)).toContain(`strategy '${strategy}' locks on one server only`);
+    }
   });
+});
 
-  describe('a server of a Galera cluster', () => {
-    const withGalera = existsSync(GALERA) ? it : it.skip;
-
-    withGalera('refuses rows and sessions, which exclude nobody on the other servers, and has leases', async () => {
-      const cluster = ['--wsrep-cluster-address=gcomm://', `--wsrep-provider=${GALERA}`];
-      const server = await MysqlServer.start('mariadb', [
-        '--wsrep-on=ON',
-        ...cluster,
-        '--binlog-format=ROW',
-        '--innodb-autoinc-lock-mode=2',
-        '--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:0;pc.recovery=false;gcache.size=1M',
-      ]);
-      opened.push(server);
-      await (await serviceOn(type, server.url).acquire('k')).release();
-      for (const strategy of ['row', 'session'] as const) {
-        const error = await failureOf(serviceOn(type, server.url, { strategy }).acquire('k'));
-        expect(error).toBeInstanceOf(LockConfigurationError);
-        expect(String(error)).toContain(`strategy '${strategy}' locks on one server only`);
-      }
-    });
+describeWanted(['postgres'], 'an UNLOGGED table of PostgreSQL', (type) => {
+  it('gives best-effort leases, and says what to change', async () => {
+    const server = await PostgresServer.start({ fsync: 'on' });
+    opened.push(server);
+    const operator = await operatorOf(type, server.url);
+    await (await serviceOn(type, server.url).acquire('k')).release();
+    await operator.query('alter table distributed_lock set unlogged');
+    const service = serviceOn(type, server.url);
+    await (await service.acquire('k')).release();
+    expect(service.backend.guarantee).toBe('best-effort');
+    expect(service.health.detail).toBe('a crash empties the table, which is UNLOGGED: alter table … set logged');
+    await operator.query('alter table distributed_lock set logged');
+    const again = serviceOn(type, server.url);
+    await (await again.acquire('k')).release();
+    expect(again.backend.guarantee).toBe('durable');
   });
-}
-
-for (const type of wantedOf(['postgres'])) {
-  describe('an UNLOGGED table of PostgreSQL', () => {
-    it('gives best-effort leases, and says what to change', async () => {
-      const server = await PostgresServer.start({ fsync: 'on' });
-      opened.push(server);
-      const operator = await operatorOf(type, server.url);
-      await (await serviceOn(type, server.url).acquire('k')).release();
-      await operator.query('alter table distributed_lock set unlogged');
-      const service = serviceOn(type, server.url);
-      await (await service.acquire('k')).release();
-      expect(service.backend.guarantee).toBe('best-effort');
-      expect(service.health.detail).toBe('a crash empties the table, which is UNLOGGED: alter table … set logged');
-      await operator.query('alter table distributed_lock set logged');
-      const again = serviceOn(type, server.url);
-      await (await again.acquire('k')).release();
-      expect(again.backend.guarantee).toBe('durable');
-    });
-  });
-}
+});

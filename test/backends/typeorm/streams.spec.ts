@@ -1,11 +1,10 @@
 import { connect, Socket } from 'node:net';
 import { DataSource } from 'typeorm';
 import { failureOf } from '../../conformance/contract.js';
-import { describeServers, SqlWorld } from './sql-world.js';
+import { describeServers } from './sql-world.js';
 
 /** An application that reaches its database through a tunnel, or the connector of a cloud. */
-describeServers('a data source that makes its own streams', (type) => {
-  const world = SqlWorld.shared(type);
+describeServers('a data source that makes its own streams', (world, type) => {
   const streams: Socket[] = [];
 
   /** `pg` connects what it is given by itself, to where it believes the server is. */

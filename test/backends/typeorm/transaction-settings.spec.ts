@@ -17,8 +17,7 @@ const SETTINGS = {
   ],
 };
 
-describeServers('a server whose sessions begin with', (type) => {
-  const world = SqlWorld.shared(type);
+describeServers('a server whose sessions begin with', (world, type) => {
   beforeAll(async () => {
     await world.ask('create table stock (remaining integer not null)');
     await world.ask('insert into stock values (100)');

@@ -1,15 +1,15 @@
-import { eventually, timeLimitOf, wantedOf } from '../../support/index.js';
+import { eventually, timeLimitOf, describeWanted } from '../../support/index.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 
 /** More answers than the library read from one chunk before its recursion exhausted the stack: some 3,000. */
 const KEYS = 4_000;
 const SESSION_MS = 60_000;
 
-for (const name of wantedOf(['zookeeper'])) {
+describeWanted(['zookeeper'], '%s:', () => {
   const world = ZookeeperWorld.shared({ sessionTtlMs: SESSION_MS, requestTimeoutMs: SESSION_MS / 3 });
 
   it(
-    `${name}: thousands of answers that arrive at once end no process`,
+    'thousands of answers that arrive at once end no process',
     async () => {
       const { proxy, service } = await world.proxied();
       const keys = Array.from({ length: KEYS }, () => world.key());
@@ -28,4 +28,4 @@ for (const name of wantedOf(['zookeeper'])) {
     },
     timeLimitOf(5 * SESSION_MS),
   );
-}
+});

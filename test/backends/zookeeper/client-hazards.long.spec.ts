@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
 import { atLeastMs, eventually, FaultProxy, freePort, spawnChild, timeLimitOf, wantedOf } from '../../support/index.js';
+import { Listener } from '../../support/stand-in.js';
 import type { SharedWatchApi } from './shared-watch-child.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 
@@ -35,15 +35,12 @@ for (const name of wantedOf(['zookeeper'])) {
     const service = world.service();
     const lock = await service.acquire(world.key());
     const told = aborted(lock.signal);
-    world.server.freeze();
-    const frozenAt = performance.now();
-    try {
+    await world.server.whileFrozen(async () => {
+      const frozenAt = performance.now();
       await eventually(() => service.health.status === 'down');
       expect(performance.now() - frozenAt).toTakeLessThan(SESSION_MS * (2 / 9 + 1 / 4) + SLACK_MS);
       expect((await told) - frozenAt).toTakeLessThan(SESSION_MS + SLACK_MS);
-    } finally {
-      world.server.thaw();
-    }
+    });
     expect(service.health.detail).toMatch(new RegExp(`no answer within ${SESSION_MS / 4} ms|no handshake`, 'u'));
   });
 
@@ -52,7 +49,7 @@ for (const name of wantedOf(['zookeeper'])) {
     world.closing(silent);
     const connectString = `127.0.0.1:${silent.port},${world.server.address}`;
     // Each begins with one of the two at random.
-    while (silent.connections === 0) {
+    while (silent.accepted === 0) {
       const service = world.service({ connectString });
       await expect(service.withLock(world.key(), () => 'served', { waitMs: timeLimitOf(5_000) })).resolves.toBe(
         'served',
@@ -156,8 +153,8 @@ for (const name of wantedOf(['zookeeper'])) {
     await expect(failureOf(service.acquire('k', { waitMs: timeLimitOf(1_000) }))).resolves.toBeInstanceOf(
       LockBackendError,
     );
-    await eventually(() => expect(closer.connections).toBeGreaterThan(2));
-    expect(closer.connections).toBeLessThan(30);
+    await eventually(() => expect(closer.accepted).toBeGreaterThan(2));
+    expect(closer.accepted).toBeLessThan(30);
   });
 
   it('servers that accept a connection and end it at once are tried with pauses, also when there are several', async () => {
@@ -232,36 +229,4 @@ for (const name of wantedOf(['zookeeper'])) {
     expect(String(unknown)).toMatch(/no-such-host\.invalid/u);
     expect(nowhere.health.status).toBe('down');
   });
-}
-
-/** A TCP server that is no ZooKeeper. */
-class Listener {
-  connections = 0;
-  readonly #sockets = new Set<Socket>();
-
-  private constructor(
-    private readonly server: Server,
-    onConnection: (socket: Socket) => void,
-  ) {
-    server.on('connection', (socket) => {
-      this.connections += 1;
-      this.#sockets.add(socket.on('error', () => undefined));
-      onConnection(socket);
-    });
-  }
-
-  static start(onConnection: (socket: Socket) => void): Promise<Listener> {
-    return new Promise((resolve) => {
-      const server = createServer().listen(0, '127.0.0.1', () => resolve(new Listener(server, onConnection)));
-    });
-  }
-
-  get port(): number {
-    return (this.server.address() as AddressInfo).port;
-  }
-
-  async close(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    this.server.close();
-  }
 }

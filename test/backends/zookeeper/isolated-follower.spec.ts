@@ -1,6 +1,6 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { zookeeper } from 'nestjs-distributed-lock/zookeeper';
-import { aborted, atLeastMs, FaultProxy, timeLimitOf, wantedOf } from '../../support/index.js';
+import { aborted, atLeastMs, FaultProxy, timeLimitOf, describeWanted } from '../../support/index.js';
 import { ZookeeperEnsemble } from '../../servers/zookeeper-ensemble.js';
 import type { ZookeeperServer } from '../../servers/zookeeper-server.js';
 import '../../support/slow-machine.js';
@@ -12,8 +12,8 @@ const TICK_MS = Math.ceil(atLeastMs(1_200) / 6);
 const SESSION_MS = 6 * TICK_MS;
 const SYNC = 9;
 
-for (const name of wantedOf(['zookeeper-ensemble'])) {
-  it(`${name}: Z7: a follower that is cut off from its leader answers reads for long; its holder is told before the leader lets the next one in`, async () => {
+describeWanted(['zookeeper-ensemble'], '%s:', () => {
+  it('Z7: a follower that is cut off from its leader answers reads for long; its holder is told before the leader lets the next one in', async () => {
     const ensemble = await ZookeeperEnsemble.start({ proxied: true, settings: { tickTime: TICK_MS } });
     const [follower] = await ensemble.followers();
     if (!follower) throw new Error('an ensemble of three has followers');
@@ -30,7 +30,7 @@ for (const name of wantedOf(['zookeeper-ensemble'])) {
       await ensemble.stop();
     }
   });
-}
+});
 
 /** How long the holder knew of its loss when the next one got the key. */
 async function oneRound(ensemble: ZookeeperEnsemble, follower: ZookeeperServer, round: number): Promise<number> {

@@ -1,12 +1,12 @@
-import { Gate, wantedOf } from '../../support/index.js';
+import { Gate, describeWanted } from '../../support/index.js';
 import { raiseSequence } from './raise-sequence.js';
 import { win, ZookeeperWorld } from './zookeeper-world.js';
 
 /** The parent is not deleted meanwhile, as it would not be with so many contenders for the key. */
 const JVM = ['-Dznode.container.checkIntervalMs=600000', '-Dzookeeper.digest.enabled=false'];
 
-for (const name of wantedOf(['zookeeper'])) {
-  it(`${name}: Z8: when the server repeats the last number of the queue, the order of creation decides`, async () => {
+describeWanted(['zookeeper'], '%s:', () => {
+  it('Z8: when the server repeats the last number of the queue, the order of creation decides', async () => {
     const world = await ZookeeperWorld.start({ sessionTtlMs: 20_000 }, { jvm: JVM });
     try {
       const key = world.key();
@@ -47,4 +47,4 @@ for (const name of wantedOf(['zookeeper'])) {
       await world.stop();
     }
   });
-}
+});

@@ -1,5 +1,5 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
+import { StandIn } from '../../support/stand-in.js';
 
 const DELETE = 2;
 /** No node has it: the server refuses to delete one of this version. */
@@ -12,7 +12,7 @@ const NOTIFICATION = -1;
  * Stands between a client and its server. Has the server refuse to delete nodes, with whatever error a test wants, loses what
  * the server tells of watches, or has the server open a new session for a client that asks for its own.
  */
-export class RefusingProxy {
+export class RefusingProxy extends StandIn {
   /** How many deletions are still to be refused. */
   left = 0;
   refused = 0;
@@ -21,23 +21,9 @@ export class RefusingProxy {
   replacesSessions = false;
   replaced = 0;
   #code = 0;
-  readonly #sockets = new Set<Socket>();
 
-  private constructor(
-    private readonly server: Server,
-    private readonly target: { readonly port: number },
-  ) {
-    server.on('connection', (client) => this.#connect(client));
-  }
-
-  static async start(target: { readonly port: number }): Promise<RefusingProxy> {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return new RefusingProxy(server, target);
-  }
-
-  get port(): number {
-    return (this.server.address() as AddressInfo).port;
+  constructor(private readonly target: { readonly port: number }) {
+    super();
   }
 
   refuse(code: number, times: number): void {
@@ -45,28 +31,14 @@ export class RefusingProxy {
     this.left = times;
   }
 
-  /** Ends all connections. */
-  reset(): void {
-    for (const socket of this.#sockets) socket.destroy();
-    this.#sockets.clear();
-  }
-
-  async close(): Promise<void> {
-    this.reset();
-    this.server.close();
-    await once(this.server, 'close');
-  }
-
-  #connect(client: Socket): void {
-    const server = connect(this.target.port, '127.0.0.1');
+  protected override connect(client: Socket): void {
+    const server = this.connectBehind(this.target.port, client);
     const refused = new Set<number>();
     for (const [from, to] of [
       [client, server],
       [server, client],
     ] as const) {
-      this.#sockets.add(from);
       from.setNoDelay(true);
-      from.on('error', () => to.destroy()).on('close', () => to.destroy());
       const change = from === client ? this.#onRequest : this.#onReply;
       let [rest, frames] = [Buffer.alloc(0), 0];
       from.on('data', (chunk: Buffer) => {

@@ -1,5 +1,5 @@
 import type { LockService } from 'nestjs-distributed-lock/core';
-import { eventually, wantedOf } from '../../support/index.js';
+import { eventually, describeWanted } from '../../support/index.js';
 import { liveBytes } from '../../support/live-bytes.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 
@@ -13,9 +13,9 @@ const WORKERS = 50;
 /** Compiled code, and what the runtime keeps of its own: no matter how long it goes on. */
 const NOISE_BYTES = 3_000_000;
 
-for (const name of wantedOf(['zookeeper'])) {
+describeWanted(['zookeeper'], '%s:', () => {
   it(
-    `${name}: after ${CYCLES} locks over ${KEYS} keys there is no node left, and no more watches and memory than before`,
+    `after ${CYCLES} locks over ${KEYS} keys there is no node left, and no more watches and memory than before`,
     async () => {
       const world = await ZookeeperWorld.start({ sessionTtlMs: 30_000 });
       try {
@@ -44,7 +44,7 @@ for (const name of wantedOf(['zookeeper'])) {
     },
     CYCLES * 40 + 300_000,
   );
-}
+});
 
 async function cycles(services: readonly LockService[], count: number): Promise<void> {
   let begun = 0;
