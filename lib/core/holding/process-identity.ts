@@ -57,7 +57,7 @@ function createIdentity(): ProcessIdentity {
 }
 
 /** Some builds of OpenSSL, as for FIPS, refuse Ed25519. */
-function generateKeyPair(): ReturnType<typeof generateKeyPairSync> {
+function generateKeyPair(): Record<'publicKey' | 'privateKey', KeyObject> {
   try {
     return generateKeyPairSync('ed25519');
   } catch {
