@@ -1,8 +1,6 @@
 import Database from 'libsql';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LockService } from 'nestjs-distributed-lock/core';
@@ -14,6 +12,7 @@ import { Client } from 'pg';
 import { createClient } from 'redis';
 import { openConnection } from '../backends/sql/databases.js';
 import { PostgresServer } from '../servers/postgres-server.js';
+import { TemporaryDirectory } from '../support/temporary-directory.js';
 import { RedisServer } from '../servers/redis-server.js';
 
 const run = (...args: string[]): Promise<CommandOutcome> => runCommand(args, {});
@@ -233,13 +232,9 @@ describe('on Redis', () => {
 
 describe('on SQLite', () => {
   it('migrate makes the file, and says what to install where no driver is there', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'command-'));
-    try {
-      const outcome = await run('migrate', '--url', `sqlite:${join(directory, 'locks.db')}`);
-      if (process.getBuiltinModule('node:sqlite')) expect(outcome).toMatchObject({ code: 0 });
-      else expect(outcome.errorOutput).toMatch(/npm install better-sqlite3/u);
-    } finally {
-      await rm(directory, { recursive: true });
-    }
+    using directory = new TemporaryDirectory('command');
+    const outcome = await run('migrate', '--url', `sqlite:${join(directory.path, 'locks.db')}`);
+    if (process.getBuiltinModule('node:sqlite')) expect(outcome).toMatchObject({ code: 0 });
+    else expect(outcome.errorOutput).toMatch(/npm install better-sqlite3/u);
   });
 });

@@ -1,8 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { LockService } from 'nestjs-distributed-lock/core';
-import { connectBackend, Holder, type RedisConnection, RedisServer, serverToken } from '../support/index.js';
+import {
+  connectBackend,
+  Holder,
+  type RedisConnection,
+  RedisServer,
+  serverToken,
+  TemporaryDirectory,
+} from '../support/index.js';
 import { FencedResource } from '../support/fenced-resource.js';
 import { loadHistory, type Operation } from '../support/history.js';
 import { checkExclusion, checkResourceOrder, checkTokenOrder } from '../support/history-checker.js';
@@ -35,11 +39,11 @@ export type Fault = 'killed' | 'frozen, then thawed';
  * former holder may be accepted there. How long the failover took is printed.
  */
 export async function failOver(servers: FailoverServers, keys: FailoverKeys, fault: Fault): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'failover-'));
-  const protectedServer = await RedisServer.start();
-  const resource = new FencedResource(protectedServer.url);
+  using directory = new TemporaryDirectory('failover');
+  await using protectedServer = await RedisServer.start();
+  using resource = new FencedResource(protectedServer.url);
   const wanted = [keys.hot, keys.hot, keys.elsewhere ?? keys.hot];
-  const crowd = new Crowd(servers.connection, wanted, directory, protectedServer.url);
+  const crowd = new Crowd(servers.connection, wanted, directory.path, protectedServer.url);
   const other = new LockService(await connectBackend(servers.connection));
   await using sleeper = await Holder.start(servers.connection);
   const running = crowd.run();
@@ -79,9 +83,6 @@ export async function failOver(servers: FailoverServers, keys: FailoverKeys, fau
     crowd.stop();
     await running.catch(() => undefined);
     await other.close();
-    resource.close();
-    await protectedServer.stop();
-    await rm(directory, { recursive: true });
   }
 }
 

@@ -68,9 +68,8 @@ describe(`${PROCESSES} processes on one key`, () => {
     }
     const grants = shares.reduce((sum, share) => sum + share, 0);
     expect(history.filter(({ op, ok }) => op === 'acquire' && ok !== undefined)).toHaveLength(grants);
-    const resource = new FencedResource(server.url);
+    using resource = new FencedResource(server.url);
     const writes = await resource.writes(key);
-    resource.close();
     expect(writes.filter(({ accepted }) => accepted)).toHaveLength(grants);
     expect(checkResourceOrder(writes)?.message).toBeUndefined();
     await expect(contract.harness.leftovers(key)).resolves.toEqual([]);

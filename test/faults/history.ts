@@ -1,9 +1,14 @@
 import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Contract, FaultProxy, type Holder, isQuickTier, RedisServer } from '../support/index.js';
+import {
+  type Contract,
+  FaultProxy,
+  type Holder,
+  isQuickTier,
+  RedisServer,
+  TemporaryDirectory,
+} from '../support/index.js';
 import { FencedResource } from '../support/fenced-resource.js';
 import { loadHistory, type Operation } from '../support/history.js';
 import { ADOPTER } from '../support/harness-hammer.js';
@@ -71,27 +76,21 @@ async function stress(
   faults: readonly Fault[],
   claims: readonly string[] = [''],
 ): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'histories-'));
-  const server = await RedisServer.start();
-  const resource = new FencedResource(server.url);
-  const crowd = new Crowd(contract, directory, server.url, claims);
-  try {
-    const history = await crowd.run(RUN_MS, faults);
-    const [grants, places] = [grantsIn(history), crowd.files.length];
-    const adopted = adoptedIn(history);
-    process.stdout.write(`${name}: ${grants} grants, ${adopted} adopted, ${crowd.harmed} faults, ${places} runs\n`);
-    expect(adopted > 0).toBe(contract.harness.transfers === true);
-    expect(grants).toBeGreaterThanOrEqual(crowd.grants - crowd.harmed);
-    expect(checkExclusion(history)?.message).toBeUndefined();
-    expect(checkTokenOrder(history)?.message).toBeUndefined();
-    const writes = await Promise.all([...new Set(KEYS)].map((key) => resource.writes(key)));
-    expect(writes.flat().filter(({ accepted }) => accepted).length).toBeGreaterThan(ENOUGH.grants / 2);
-    expect(checkResourceOrder(writes.flat())?.message).toBeUndefined();
-  } finally {
-    resource.close();
-    await server.stop();
-    await rm(directory, { recursive: true });
-  }
+  using directory = new TemporaryDirectory('histories');
+  await using server = await RedisServer.start();
+  using resource = new FencedResource(server.url);
+  const crowd = new Crowd(contract, directory.path, server.url, claims);
+  const history = await crowd.run(RUN_MS, faults);
+  const [grants, places] = [grantsIn(history), crowd.files.length];
+  const adopted = adoptedIn(history);
+  process.stdout.write(`${name}: ${grants} grants, ${adopted} adopted, ${crowd.harmed} faults, ${places} runs\n`);
+  expect(adopted > 0).toBe(contract.harness.transfers === true);
+  expect(grants).toBeGreaterThanOrEqual(crowd.grants - crowd.harmed);
+  expect(checkExclusion(history)?.message).toBeUndefined();
+  expect(checkTokenOrder(history)?.message).toBeUndefined();
+  const writes = await Promise.all([...new Set(KEYS)].map((key) => resource.writes(key)));
+  expect(writes.flat().filter(({ accepted }) => accepted).length).toBeGreaterThan(ENOUGH.grants / 2);
+  expect(checkResourceOrder(writes.flat())?.message).toBeUndefined();
 }
 
 /** Processes that hammer the same keys while things happen to them. */

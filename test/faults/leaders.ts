@@ -1,8 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Contract, FaultProxy, type Holder, SLACK_MS, timeLimitOf } from '../support/index.js';
+import { type Contract, FaultProxy, type Holder, SLACK_MS, TemporaryDirectory, timeLimitOf } from '../support/index.js';
 import { type Grant, grantsByKey } from '../support/grants.js';
 import { loadHistory, type Operation } from '../support/history.js';
 import { checkExclusion, checkTokenOrder } from '../support/history-checker.js';
@@ -26,12 +24,8 @@ export const leaders: FaultTheme = {
     it(
       `of ${TERMS} terms no two at once, each with a higher token, a crash leaves nobody for its TTL and a second at most`,
       async (contract) => {
-        const directory = await mkdtemp(join(tmpdir(), 'leaders-'));
-        try {
-          await new Election(contract, directory).run(name);
-        } finally {
-          await rm(directory, { recursive: true });
-        }
+        using directory = new TemporaryDirectory('leaders');
+        await new Election(contract, directory.path).run(name);
       },
       TERMS * 4_000 + 120_000,
     );

@@ -117,7 +117,7 @@ async function startResource() {
       await expect(resource.write({ key, token, owner: 'next', proc: 'test' })).resolves.toBe(true);
     },
     [Symbol.asyncDispose]: async () => {
-      resource.close();
+      resource[Symbol.dispose]();
       await server.stop();
     },
   };

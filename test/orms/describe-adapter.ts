@@ -38,7 +38,7 @@ function describeOn(
 ): void {
   let database: TestDatabase;
   let client: Client;
-  const started: Begun[] = [];
+  const keep = endAfterEach((begun: Begun) => begun.rollback());
   let count = 0;
   const newKey = (): string => `key ${(count += 1)}`;
 
@@ -46,17 +46,12 @@ function describeOn(
     database = await startDatabase(name);
     client = await open(name, database.url);
   });
-  afterEach(() => Promise.all(started.splice(0).map((each) => each.rollback())));
   afterAll(async () => {
     await client.end();
     await database.stop();
   });
 
-  const begin = async (): Promise<Begun> => {
-    const begun = await beginOn(client);
-    started.push(begun);
-    return begun;
-  };
+  const begin = async (): Promise<Begun> => keep(await beginOn(client));
   const write = (resource: string, fencingToken: bigint, note: string = resource): Promise<void> =>
     client.transaction(async ({ tx, write: insert }) => {
       await fence(tx, resource, { fencingToken });

@@ -1,10 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createDatabase } from '../../stampede/sale-database.js';
 import type { DatabaseType } from '../../stampede/shop-process/database-type.js';
 import { MysqlServer } from '../servers/mysql-server.js';
 import { PostgresServer } from '../servers/postgres-server.js';
+import { TemporaryDirectory } from '../support/temporary-directory.js';
 
 export const DATABASES = ['sqlite', 'postgres', 'mariadb'] as const satisfies DatabaseType[];
 
@@ -24,11 +23,11 @@ export async function startSaleServer(type: DatabaseType): Promise<SaleServer> {
 }
 
 async function fileServer(): Promise<SaleServer> {
-  const directory = await mkdtemp(join(tmpdir(), 'sales-'));
+  const directory = new TemporaryDirectory('sales');
   let files = 0;
   return {
-    settings: async () => ({ SALE_DB: join(directory, `${(files += 1)}.sqlite`) }),
-    [Symbol.asyncDispose]: () => rm(directory, { recursive: true }),
+    settings: async () => ({ SALE_DB: join(directory.path, `${(files += 1)}.sqlite`) }),
+    [Symbol.asyncDispose]: async () => directory[Symbol.dispose](),
   };
 }
 

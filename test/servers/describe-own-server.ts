@@ -1,17 +1,13 @@
 import { existsSync } from 'node:fs';
+import { endAfterEach } from '../support/after-each.js';
 import type { OwnServer } from './own-server.js';
 
 /** Does `start`, and stops after each test what the test has started. */
 export function stoppingAfterEach<Args extends unknown[], Server extends OwnServer>(
   start: (...args: Args) => Promise<Server>,
 ): (...args: Args) => Promise<Server> {
-  const started: Server[] = [];
-  afterEach(() => Promise.all(started.splice(0).map((server) => server.stop())));
-  return async (...args) => {
-    const server = await start(...args);
-    started.push(server);
-    return server;
-  };
+  const keep = endAfterEach((server: Server) => server.stop());
+  return async (...args) => keep(await start(...args));
 }
 
 /** `ask` sends a request on a connection of its own. */

@@ -6,7 +6,7 @@ describe('FencedResource', () => {
   let resource: FencedResource;
   let key: string;
 
-  afterAll(() => resource.close());
+  afterAll(() => resource[Symbol.dispose]());
   const server = RedisServer.shared();
   beforeAll(() => {
     resource = new FencedResource(server.url);
@@ -36,10 +36,9 @@ describe('FencedResource', () => {
   });
 
   it('remembers the order of all clients, as the checker wants it', async () => {
-    const other = new FencedResource(server.url);
+    using other = new FencedResource(server.url);
     await write(2n);
     await write(1n, other);
-    other.close();
     const writes = await resource.writes(key);
     expect(writes).toEqual([
       { key, token: 2n, owner: 'o2', proc: 'p', accepted: true },

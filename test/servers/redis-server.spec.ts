@@ -1,10 +1,7 @@
 import { existsSync, readdirSync, readlinkSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 
 import { itIsGoneAfterKill, stoppingAfterEach } from './describe-own-server.js';
-import { askRedis, RedisServer, type RedisServerOptions } from '../support/index.js';
+import { askRedis, RedisServer, type RedisServerOptions, TemporaryDirectory } from '../support/index.js';
 
 describe('RedisServer', () => {
   const start = stoppingAfterEach((options?: RedisServerOptions) => RedisServer.start(options));
@@ -66,10 +63,9 @@ describe('RedisServer', () => {
   });
 
   it('removes its own directory, and never a given one', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'given-'));
-    await (await start({ dir, persistent: true })).stop();
-    expect(readdirSync(dir)).not.toEqual([]);
-    await rm(dir, { recursive: true });
+    using given = new TemporaryDirectory('given');
+    await (await start({ dir: given.path, persistent: true })).stop();
+    expect(readdirSync(given.path)).not.toEqual([]);
 
     const server = await start();
     const info = await askRedis(server.port, 'INFO server');

@@ -24,7 +24,7 @@ export interface PassedLock {
 }
 
 /** The locks of a test protect it: shared by its processes, on a server that no fault touches, and it fences. */
-export class FencedResource {
+export class FencedResource implements Disposable {
   readonly #redis: Redis;
 
   /** @param url a redis server of its own, apart from the one that locks */
@@ -59,7 +59,7 @@ export class FencedResource {
     return passed === null ? undefined : (JSON.parse(passed) as PassedLock);
   }
 
-  close(): void {
+  [Symbol.dispose](): void {
     this.#redis.disconnect();
   }
 }

@@ -35,7 +35,7 @@ const ONE_PASSED_OF = 5;
 /** Takes and gives back locks for a while, doing what a careful holder does and writing down all of it. */
 export async function hammer(locks: LockService, how: Hammering): Promise<number> {
   const history = new HistoryRecorder(how.history, how.proc);
-  const resource = new FencedResource(how.resource);
+  using resource = new FencedResource(how.resource);
   const end = performance.now() + how.ms;
   let grants = 0;
   const visit = async (key: string, claim: string, ask: () => Promise<LockHandle>, name = ''): Promise<void> => {
@@ -69,7 +69,6 @@ export async function hammer(locks: LockService, how: Hammering): Promise<number
   };
   const adopters = how.transfers === true ? [adopter()] : [];
   await Promise.all([...adopters, ...Array.from({ length: how.callers }, (_, place) => caller(place))]);
-  resource.close();
   history.close();
   return grants;
 }

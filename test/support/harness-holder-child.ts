@@ -69,11 +69,9 @@ const api = {
   },
   /** Writes as a careless holder does, without asking first. */
   write: async ({ key, resource }: { key: string; resource: string }) => {
-    const fenced = new FencedResource(resource);
+    using fenced = new FencedResource(resource);
     const owner = `${process.pid}`;
-    const accepted = await fenced.write({ key, token: handleOf(key).fencingToken, owner, proc: owner });
-    fenced.close();
-    return accepted;
+    return await fenced.write({ key, token: handleOf(key).fencingToken, owner, proc: owner });
   },
   /** The same, in a database that has a fence. */
   writeFenced: async ({ key, ledger }: { key: string; ledger: DatabaseConnection }) => {

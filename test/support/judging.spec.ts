@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { eventually } from './eventually.js';
+import { TemporaryDirectory } from './temporary-directory.js';
 import { WithheldTime } from './withheld.js';
 
 const BURN = 'for (;;);';
@@ -15,9 +15,9 @@ describe('a time that came late', () => {
   });
 
   it('is counted as not judged where they did not, by the place of the assertion', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'judging-'));
+    using directory = new TemporaryDirectory('judging');
     const { LOCK_NOT_JUDGED: ofRun } = process.env;
-    process.env.LOCK_NOT_JUDGED = join(directory, 'not-judged');
+    process.env.LOCK_NOT_JUDGED = join(directory.path, 'not-judged');
     try {
       await whileStarved(async (withheld, since) => {
         await eventually(() => withheld.since(since) > 200, { everyMs: 50 });
@@ -30,7 +30,6 @@ describe('a time that came late', () => {
     } finally {
       if (ofRun === undefined) delete process.env.LOCK_NOT_JUDGED;
       else process.env.LOCK_NOT_JUDGED = ofRun;
-      await rm(directory, { recursive: true });
     }
   });
 });

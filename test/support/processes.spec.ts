@@ -1,17 +1,10 @@
-import { type Child, eventually, spawnChild, type SpawnOptions } from './index.js';
+import { type Child, endAfterEach, eventually, spawnChild, type SpawnOptions } from './index.js';
 import type { ExampleApi } from './example-child.js';
 
 describe('spawnChild', () => {
-  const children: Child<ExampleApi>[] = [];
-  const spawn = async (options?: SpawnOptions) => {
-    const child = await spawnChild<ExampleApi>(new URL('./example-child.ts', import.meta.url), options);
-    children.push(child);
-    return child;
-  };
-
-  afterEach(async () => {
-    await Promise.all(children.splice(0).map((child) => child.kill()));
-  });
+  const keep = endAfterEach((child: Child<ExampleApi>) => child.kill());
+  const spawn = async (options?: SpawnOptions) =>
+    keep(await spawnChild<ExampleApi>(new URL('./example-child.ts', import.meta.url), options));
 
   it('runs TypeScript in a process of its own', async () => {
     const child = await spawn();

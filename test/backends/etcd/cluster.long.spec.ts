@@ -1,10 +1,16 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
 import type { EtcdMember } from '../../servers/etcd-server.js';
-import { atLeastMs, describeWanted, eventually, RedisServer, serverToken, timeLimitOf } from '../../support/index.js';
+import {
+  atLeastMs,
+  describeWanted,
+  eventually,
+  RedisServer,
+  serverToken,
+  TemporaryDirectory,
+  timeLimitOf,
+} from '../../support/index.js';
 import { FencedResource } from '../../support/fenced-resource.js';
 import { hammer } from '../../support/harness-hammer.js';
 import { loadHistory } from '../../support/history.js';
@@ -129,44 +135,36 @@ describeWanted(['etcd-cluster'], 'a cluster of three', () => {
   it(
     'leader killed and started again under load: no two holders, growing tokens, and a resource that fences',
     async () => {
-      const directory = await mkdtemp(join(tmpdir(), 'etcd-histories-'));
-      const redis = await RedisServer.start();
-      const resource = new FencedResource(redis.url);
-      const files = [0, 1, 2].map((place) => join(directory, `${place}.jsonl`));
+      using directory = new TemporaryDirectory('etcd-histories');
+      await using redis = await RedisServer.start();
+      using resource = new FencedResource(redis.url);
+      const files = [0, 1, 2].map((place) => join(directory.path, `${place}.jsonl`));
       const keys = ['hot', 'hot', 'warm'];
-      try {
-        const runs = files.map((history, place) =>
-          hammer(world.service({ ...TTL, patienceMs: 10_000 }), {
-            keys,
-            ms: 7_000,
-            callers: 3,
-            ttlMs: 3_000,
-            history,
-            proc: `${place}`,
-            resource: redis.url,
-          }),
-        );
-        for (const afterMs of [1_500, 2_500]) {
-          await new Promise((resolve) => setTimeout(resolve, afterMs));
-          const leader = await untilLed();
-          await leader.kill();
-          await leader.launch();
-        }
-        const grants = (await Promise.all(runs)).reduce((a, b) => a + b);
-        const history = loadHistory(files);
-        expect(checkExclusion(history)?.message).toBeUndefined();
-        expect(checkTokenOrder(history)?.message).toBeUndefined();
-        const writes = await Promise.all([...new Set(keys)].map((key) => resource.writes(key)));
-        expect(checkResourceOrder(writes.flat())?.message).toBeUndefined();
-        process.stdout.write(
-          `etcd: ${grants} grants while its leader was killed twice, none of two holders at a time\n`,
-        );
-        expect(grants).toBeGreaterThan(50);
-      } finally {
-        resource.close();
-        await redis.stop();
-        await rm(directory, { recursive: true });
+      const runs = files.map((history, place) =>
+        hammer(world.service({ ...TTL, patienceMs: 10_000 }), {
+          keys,
+          ms: 7_000,
+          callers: 3,
+          ttlMs: 3_000,
+          history,
+          proc: `${place}`,
+          resource: redis.url,
+        }),
+      );
+      for (const afterMs of [1_500, 2_500]) {
+        await new Promise((resolve) => setTimeout(resolve, afterMs));
+        const leader = await untilLed();
+        await leader.kill();
+        await leader.launch();
       }
+      const grants = (await Promise.all(runs)).reduce((a, b) => a + b);
+      const history = loadHistory(files);
+      expect(checkExclusion(history)?.message).toBeUndefined();
+      expect(checkTokenOrder(history)?.message).toBeUndefined();
+      const writes = await Promise.all([...new Set(keys)].map((key) => resource.writes(key)));
+      expect(checkResourceOrder(writes.flat())?.message).toBeUndefined();
+      process.stdout.write(`etcd: ${grants} grants while its leader was killed twice, none of two holders at a time\n`);
+      expect(grants).toBeGreaterThan(50);
     },
     timeLimitOf(300_000),
   );

@@ -1,11 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { LockBackendError, type LockService } from 'nestjs-distributed-lock/core';
 import { EtcdError, isFinalError } from '../../../lib/backends/etcd/error.js';
-import { describeWanted, eventually, failureOf, throughout, timeLimitOf } from '../../support/index.js';
+import {
+  describeWanted,
+  eventually,
+  failureOf,
+  TemporaryDirectory,
+  throughout,
+  timeLimitOf,
+} from '../../support/index.js';
 import { EtcdOperator } from './operator.js';
 import { EtcdWorld, wholeSecondsOf } from './etcd-world.js';
 import { asRoot, CHEAP, CREDENTIALS, enableUsers } from './users.js';
@@ -150,13 +155,12 @@ describeWanted(['etcd'], 'tokens of etcd that expire (JWT)', () => {
   it(
     'who waits is woken when a key is free, before a token has expired and after',
     async () => {
-      const directory = mkdtempSync(join(tmpdir(), 'etcd-jwt-'));
-      const [secret, known] = [join(directory, 'jwt.key'), join(directory, 'jwt.pub')];
+      using directory = new TemporaryDirectory('etcd-jwt');
+      const [secret, known] = [join(directory.path, 'jwt.key'), join(directory.path, 'jwt.pub')];
       execFileSync('openssl', ['genrsa', '-out', secret, '2048'], { stdio: 'ignore' });
       execFileSync('openssl', ['rsa', '-in', secret, '-pubout', '-out', known], { stdio: 'ignore' });
       const token = `jwt,pub-key=${known},priv-key=${secret},sign-method=RS256,ttl=${TTL_MS}ms`;
       await using world = await EtcdWorld.start({ args: ['--auth-token', token, ...CHEAP] });
-      rmSync(directory, { recursive: true });
       await enableUsers(world);
       const [ours, theirs] = [1, 2].map(() => world.service({ credentials: CREDENTIALS, sessionTtlMs: 60_000 }));
       if (!ours || !theirs) throw new Error('there are two');

@@ -1,13 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
-import { describeWanted, failureOf } from '../../support/index.js';
+import { describeWanted, failureOf, TemporaryDirectory } from '../../support/index.js';
 import { EtcdWorld } from './etcd-world.js';
 
 describeWanted(['etcd'], 'TLS', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'etcd-tls-'));
+  const directory = TemporaryDirectory.shared('etcd-tls');
   const file = (name: string): string => join(directory, name);
   let world: EtcdWorld;
 
@@ -19,10 +18,7 @@ describeWanted(['etcd'], 'TLS', () => {
     world = await EtcdWorld.start({ tls: { cert: file('server.crt'), key: file('server.key'), ca: file('ca.crt') } });
   });
   afterEach(() => world.endTest());
-  afterAll(async () => {
-    await world.stop();
-    rmSync(directory, { recursive: true });
-  });
+  afterAll(() => world.stop());
 
   const certificate = (name: string, more: readonly string[]): void => {
     const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', file(`${name}.key`)];

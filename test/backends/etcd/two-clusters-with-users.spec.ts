@@ -1,6 +1,14 @@
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { etcd } from 'nestjs-distributed-lock/etcd';
-import { aborted, describeWanted, eventually, failureOf, FaultProxy } from '../../support/index.js';
+import {
+  aborted,
+  closeAfterEach,
+  describeWanted,
+  endAfterEach,
+  eventually,
+  failureOf,
+  FaultProxy,
+} from '../../support/index.js';
 import { EtcdServer } from '../../servers/etcd-server.js';
 import { Http2Proxy, type OwnAnswer, pageOf } from './http2-proxy.js';
 import { EtcdOperator } from './operator.js';
@@ -15,29 +23,24 @@ const NOBODY = refusalOf('3', 'etcdserver: user name is empty');
 const FORBIDDEN = refusalOf('7', 'etcdserver: permission denied');
 
 describeWanted(['etcd'], 'endpoints of clusters of etcd that have users', () => {
-  const opened: { close(): Promise<void> }[] = [];
-  afterEach(async () => {
-    for (const one of opened.splice(0).toReversed()) await one.close();
-  });
+  const keep = closeAfterEach();
+  const endLater = endAfterEach((proxy: Http2Proxy) => proxy[Symbol.asyncDispose]());
+  const stopLater = endAfterEach((server: EtcdServer) => server.stop());
   const startServer = async (): Promise<EtcdServer> => {
-    const server = await EtcdServer.start({ args: CHEAP });
-    opened.push({ close: () => server.stop() });
+    const server = stopLater(await EtcdServer.start({ args: CHEAP }));
     await enableUsers({ server, operator: new EtcdOperator(server.urls) });
     return server;
   };
   /** A way to the server that does not tell its status to everybody. */
   const startProxy = async (server: EtcdServer): Promise<Http2Proxy> => {
-    const proxy = await Http2Proxy.start(server.urls[0] ?? '');
-    opened.push({ close: () => proxy[Symbol.asyncDispose]() });
+    const proxy = endLater(await Http2Proxy.start(server.urls[0] ?? ''));
     proxy.answer = (path) => (path.endsWith('/Status') ? NOBODY : undefined);
     return proxy;
   };
   const startCluster = async (): Promise<Http2Proxy> => startProxy(await startServer());
   const open = (endpoints: readonly string[]): LockService => {
     const options = { endpoints, credentials: CREDENTIALS, sessionTtlMs: 5_000, patienceMs: 2_000 };
-    const service = new LockService(etcd(options));
-    opened.push(service);
-    return service;
+    return keep(new LockService(etcd(options)));
   };
 
   it('are refused at the start when there are two', async () => {
@@ -52,8 +55,7 @@ describeWanted(['etcd'], 'endpoints of clusters of etcd that have users', () => 
 
   it('are used again when the cluster was rebuilt', async () => {
     const [former, rebuilt] = await Promise.all([startCluster(), startCluster()]);
-    const address = await FaultProxy.start({ port: Number(new URL(former.url).port) });
-    opened.push(address);
+    const address = keep(await FaultProxy.start({ port: Number(new URL(former.url).port) }));
     const service = open([`http://127.0.0.1:${address.port}`]);
     const lock = await service.acquire('k');
     const told = aborted(lock.signal);
@@ -88,8 +90,7 @@ describeWanted(['etcd'], 'endpoints of clusters of etcd that have users', () => 
 
   it('say in health why a cluster that was rebuilt cannot be used', async () => {
     const [former, rebuilt] = await Promise.all([startCluster(), startCluster()]);
-    const address = await FaultProxy.start({ port: Number(new URL(former.url).port) });
-    opened.push(address);
+    const address = keep(await FaultProxy.start({ port: Number(new URL(former.url).port) }));
     const service = open([`http://127.0.0.1:${address.port}`]);
     await (await service.acquire('k')).release();
     rebuilt.answer = (path) => (path.endsWith('/Range') ? FORBIDDEN : undefined);

@@ -1,24 +1,23 @@
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { etcd } from 'nestjs-distributed-lock/etcd';
-import { aborted, describeWanted, eventually, failureOf, FaultProxy } from '../../support/index.js';
+import {
+  aborted,
+  closeAfterEach,
+  describeWanted,
+  endAfterEach,
+  eventually,
+  failureOf,
+  FaultProxy,
+} from '../../support/index.js';
 import { EtcdServer } from '../../servers/etcd-server.js';
 
 /** A member that was started as a cluster of its own: https://github.com/gardener/etcd-druid/issues/361 */
 describeWanted(['etcd'], 'endpoints of two clusters of etcd', () => {
-  const opened: { close(): Promise<void> }[] = [];
-  afterEach(async () => {
-    for (const one of opened.splice(0).toReversed()) await one.close();
-  });
-  const startServer = async (): Promise<EtcdServer> => {
-    const server = await EtcdServer.start();
-    opened.push({ close: () => server.stop() });
-    return server;
-  };
-  const open = (endpoints: readonly string[]): LockService => {
-    const service = new LockService(etcd({ endpoints, sessionTtlMs: 5_000, patienceMs: 2_000 }));
-    opened.push(service);
-    return service;
-  };
+  const keep = closeAfterEach();
+  const stopLater = endAfterEach((server: EtcdServer) => server.stop());
+  const startServer = async (): Promise<EtcdServer> => stopLater(await EtcdServer.start());
+  const open = (endpoints: readonly string[]): LockService =>
+    keep(new LockService(etcd({ endpoints, sessionTtlMs: 5_000, patienceMs: 2_000 })));
 
   it('are refused at the start, by name, and lock nothing', async () => {
     const servers = await Promise.all([startServer(), startServer()]);
@@ -60,8 +59,7 @@ describeWanted(['etcd'], 'endpoints of two clusters of etcd', () => {
 
   it('of a cluster that was rebuilt are used again, and what was held is lost', async () => {
     const [former, rebuilt] = await Promise.all([startServer(), startServer()]);
-    const address = await FaultProxy.start({ port: Number(new URL(former.urls[0] ?? '').port) });
-    opened.push(address);
+    const address = keep(await FaultProxy.start({ port: Number(new URL(former.urls[0] ?? '').port) }));
     const service = open([`http://127.0.0.1:${address.port}`]);
     const lock = await service.acquire('k');
     const told = aborted(lock.signal);

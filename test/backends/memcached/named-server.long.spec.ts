@@ -2,7 +2,7 @@ import { LockService } from 'nestjs-distributed-lock/core';
 import { memcached } from 'nestjs-distributed-lock/memcached';
 import { resolveMemcachedOptions } from '../../../lib/backends/memcached/options.js';
 import { MemcachedServers } from '../../../lib/backends/memcached/servers.js';
-import { describeWanted, eventually, failureOf } from '../../support/index.js';
+import { closeAfterEach, describeWanted, eventually, failureOf } from '../../support/index.js';
 import { MemcachedServer } from '../../servers/memcached-server.js';
 import { Balancer } from './balancer.js';
 
@@ -12,23 +12,18 @@ const SEVERAL = { code: 'LOCK_CONFIGURATION', option: 'servers', message: expect
 describeWanted(['memcached'], 'M7: one name', () => {
   let servers: MemcachedServer[];
   let balancer: Balancer;
-  const opened: LockService[] = [];
+  const keep = closeAfterEach();
 
   beforeEach(async () => {
     servers = await Promise.all([MemcachedServer.start(), MemcachedServer.start()]);
     balancer = await Balancer.start(...servers.map(({ port }) => port));
   });
   afterEach(async () => {
-    for (const service of opened.splice(0)) await service.close();
     await balancer.close();
     await Promise.all(servers.map((server) => server.stop()));
   });
 
-  const serviceThere = (): LockService => {
-    const service = new LockService(memcached({ servers: balancer.address }));
-    opened.push(service);
-    return service;
-  };
+  const serviceThere = (): LockService => keep(new LockService(memcached({ servers: balancer.address })));
   const leadTo = (...targets: readonly (MemcachedServer | undefined)[]): void => {
     balancer.ports = targets.map((target) => target?.port ?? 0);
   };

@@ -1,27 +1,21 @@
 import { isLockError } from 'nestjs-distributed-lock/core';
 import { resolveMemcachedOptions } from '../../../lib/backends/memcached/options.js';
 import { MemcachedServers } from '../../../lib/backends/memcached/servers.js';
-import { eventually, failureOf } from '../../support/index.js';
+import { closeAfterEach, eventually, failureOf } from '../../support/index.js';
 import { MemcachedServer } from '../../servers/memcached-server.js';
 import { describeProtocols } from './memcached-world.js';
 
 describeProtocols('M7: the list of servers, %s, of a process that runs when all items are lost', (options) => {
   let [first, second]: MemcachedServer[] = [];
-  const opened: MemcachedServers[] = [];
+  const keep = closeAfterEach();
 
   beforeEach(async () => {
     [first, second] = await Promise.all([MemcachedServer.start(), MemcachedServer.start()]);
   });
-  afterEach(async () => {
-    for (const servers of opened.splice(0)) servers.close();
-    await Promise.all([first?.stop(), second?.stop()]);
-  });
+  afterEach(() => Promise.all([first?.stop(), second?.stop()]));
 
-  const over = (...addresses: readonly string[]): MemcachedServers => {
-    const servers = new MemcachedServers(resolveMemcachedOptions({ servers: addresses, ...options }));
-    opened.push(servers);
-    return servers;
-  };
+  const over = (...addresses: readonly string[]): MemcachedServers =>
+    keep(new MemcachedServers(resolveMemcachedOptions({ servers: addresses, ...options })));
   const both = () => over(first?.address ?? '', second?.address ?? '');
   /** Sends a request as half a minute later: it reads the clocks of the servers again. */
   const readClocks = async (servers: MemcachedServers): Promise<void> => {

@@ -1,17 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { type ValueOrGetter, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisCredentials, type RedisOptions } from 'nestjs-distributed-lock/redis';
 import { redlock } from 'nestjs-distributed-lock/redlock';
 import { createClient } from 'redis';
-import { eventually, freePort, timeLimitOf } from '../../support/index.js';
+import { eventually, freePort, TemporaryDirectory, timeLimitOf } from '../../support/index.js';
 import { RedisWorld } from './redis-world.js';
 
 describe.each(['ioredis', 'redis'] as const)('how own connections get in, by %s', (clientPackage) => {
-  const directory = mkdtempSync(join(tmpdir(), 'redis-tls-'));
+  const directory = TemporaryDirectory.shared('redis-tls');
   const [key, cert] = [join(directory, 'server.key'), join(directory, 'server.crt')];
   let world: RedisWorld;
   let tlsPort: number;
@@ -27,10 +26,7 @@ describe.each(['ioredis', 'redis'] as const)('how own connections get in, by %s'
     });
   });
   afterEach(() => world.endTest());
-  afterAll(async () => {
-    await world.stop();
-    rmSync(directory, { recursive: true });
-  });
+  afterAll(() => world.stop());
 
   const locksBy = (options: RedisOptions): LockService =>
     world.closing(new LockService(redis(Object.assign(options, { clientPackage }))));

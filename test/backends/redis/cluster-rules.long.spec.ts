@@ -2,7 +2,15 @@ import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { ClusterNodes } from '../../../lib/backends/redis/cluster/cluster-nodes.js';
 import { createClusterSource } from '../../../lib/backends/redis/cluster/cluster-source.js';
-import { askRedis, eventually, FaultProxy, freePort, RedisServer, throughout } from '../../support/index.js';
+import {
+  askRedis,
+  closeAfterEach,
+  eventually,
+  FaultProxy,
+  freePort,
+  RedisServer,
+  throughout,
+} from '../../support/index.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 import '../../support/slow-machine.js';
 
@@ -13,7 +21,7 @@ const LOCKS = 50;
 /** A stand-in for managed clusters behind one address: one server that has all slots and follows the rules of a cluster. */
 describe('one address with the rules of a cluster', () => {
   let server: RedisServer;
-  const services: LockService[] = [];
+  const keep = closeAfterEach();
 
   beforeAll(async () => {
     const bus = String(await freePort());
@@ -23,16 +31,11 @@ describe('one address with the rules of a cluster', () => {
     await askRedis(server.port, 'CLUSTER ADDSLOTSRANGE 0 16383');
     await eventually(async () => expect(await askRedis(server.port, 'CLUSTER INFO')).toContain('cluster_state:ok'));
   });
-  afterEach(async () => {
-    await Promise.all(services.splice(0).map((service) => service.close()));
-  });
   afterAll(() => server.stop());
 
   const locksOf = (mode: 'queue' | 'plain', lost: string[] = []): LockService => {
     const observer = { lost: ({ key }: { key: string }) => void lost.push(key) };
-    const service = new LockService(redis({ url: server.url, mode }), { observers: [observer] });
-    services.push(service);
-    return service;
+    return keep(new LockService(redis({ url: server.url, mode }), { observers: [observer] }));
   };
 
   it.each(['queue', 'plain'] as const)('keeps 50 locks of two services for three TTLs (%s)', async (mode) => {

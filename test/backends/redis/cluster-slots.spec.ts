@@ -1,7 +1,7 @@
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
 import { slotOf as slotHere, SLOT_COUNT } from '../../../lib/backends/redis/connection/key-slot.js';
-import { askRedis, eventually, failureOf, type RedisServer, throughout } from '../../support/index.js';
+import { askRedis, endAfterEach, eventually, failureOf, type RedisServer, throughout } from '../../support/index.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
 import { atLeastMs, timeLimitOf } from '../../support/machine.js';
 
@@ -12,19 +12,14 @@ const TTL_MS = atLeastMs(1_000);
 
 describe('slots of a cluster', () => {
   let cluster: RedisCluster;
-  const services: LockService[] = [];
+  const keep = endAfterEach((service: LockService) => service.close(1_000));
   beforeAll(async () => {
     cluster = await RedisCluster.start({ replicas: 0, nodeTimeoutMs: 15_000 });
-  });
-  afterEach(async () => {
-    await Promise.all(services.splice(0).map((service) => service.close(1_000)));
   });
   afterAll(() => cluster.stop());
 
   function connect(mode: RedisMode = 'queue', requestTimeoutMs = 1_000): LockService {
-    const service = new LockService(redis({ cluster: cluster.addresses, mode, requestTimeoutMs }));
-    services.push(service);
-    return service;
+    return keep(new LockService(redis({ cluster: cluster.addresses, mode, requestTimeoutMs })));
   }
 
   const slotOf = async (key: string) =>
@@ -55,8 +50,7 @@ describe('slots of a cluster', () => {
     const events: string[] = [];
     const note = (event: string) => () => void events.push(event);
     const observers = [{ jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') }];
-    const holder = new LockService(redis({ cluster: cluster.addresses }), { observers });
-    services.push(holder);
+    const holder = keep(new LockService(redis({ cluster: cluster.addresses }), { observers }));
     const [waiter, other] = [connect(), connect()];
     const lock = await holder.acquire('moving', { ...LONG, ttlMs: TTL_MS });
     const waiting = waiter.acquire('moving', LONG);

@@ -4,7 +4,7 @@ import { redis, type RedisOptions } from 'nestjs-distributed-lock/redis';
 import { createUrlSource } from '../../../lib/backends/redis/connection/client-sources.js';
 import { RedisConnection } from '../../../lib/backends/redis/connection/redis-connection.js';
 import { SET_IF_FREE } from '../../../lib/backends/redis/scripts/lease-scripts.js';
-import { askRedis, eventually, FaultProxy, RedisServer, throughout } from '../../support/index.js';
+import { askRedis, closeAfterEach, eventually, FaultProxy, RedisServer, throughout } from '../../support/index.js';
 import { warningsDuring } from '../../support/node-warnings.js';
 
 const TTL_MS = 8_000;
@@ -14,7 +14,7 @@ describe('a master that has become a replica', () => {
   let first: RedisServer;
   let second: RedisServer;
   let name: FaultProxy;
-  const closing: { close(): Promise<unknown> }[] = [];
+  const keep = closeAfterEach();
 
   beforeAll(async () => {
     first = await RedisServer.start({ args: ['--repl-diskless-sync-delay', '0'] });
@@ -23,9 +23,6 @@ describe('a master that has become a replica', () => {
     });
     await eventually(async () => expect(await askRedis(first.port, 'INFO replication')).toContain('state=online'));
     name = await FaultProxy.start({ port: first.port });
-  });
-  afterEach(async () => {
-    await Promise.all(closing.splice(0).map((one) => one.close()));
   });
   afterAll(async () => {
     await name.close();
@@ -52,7 +49,7 @@ describe('a master that has become a replica', () => {
         const reconnectOnError = ({ message }: Error): boolean => message.includes('READONLY');
         const client = new Redis(name.port, '127.0.0.1', { reconnectOnError });
         client.on('error', () => undefined);
-        closing.push({ close: async () => client.disconnect() });
+        keep({ close: async () => client.disconnect() });
         return { client };
       },
     ],
@@ -60,8 +57,8 @@ describe('a master that has become a replica', () => {
 
   it.each(servicesOf)('is left, and none of ten locks is lost (%s)', async (how, options) => {
     const lost: string[] = [];
-    const locks = new LockService(redis(options()), { observers: [{ lost: ({ key }) => void lost.push(key) }] });
-    closing.unshift(locks);
+    const observers = [{ lost: ({ key }: { key: string }) => void lost.push(key) }];
+    const locks = keep(new LockService(redis(options()), { observers }));
     const held = await Promise.all(
       Array.from({ length: 10 }, (_, i) => locks.acquire(`${how}-${i}`, { ttlMs: TTL_MS })),
     );
@@ -74,8 +71,7 @@ describe('a master that has become a replica', () => {
   });
 
   it('is left because of two calls that share each command', async () => {
-    const connection = new RedisConnection(createUrlSource(`redis://127.0.0.1:${name.port}`), 1_000);
-    closing.push(connection);
+    const connection = keep(new RedisConnection(createUrlSource(`redis://127.0.0.1:${name.port}`), 1_000));
     const set = (key: string): Promise<unknown> => {
       const commands = [{ script: SET_IF_FREE, keys: [key], args: ['owner|', 1_000] }];
       return connection.send(key, { commands, read: ([reply]) => reply });

@@ -18,7 +18,7 @@ describeWanted(['redis-sentinel'], '%s: a former master that does not know it ye
   });
   afterAll(async () => {
     await Promise.all(services.map((service) => service.close(1_000)));
-    resource.close();
+    resource[Symbol.dispose]();
     await Promise.all([set.stop(), protectedServer.stop()]);
   });
 

@@ -1,8 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describeWanted, Holder, RedisServer } from '../../support/index.js';
+import { describeWanted, Holder, RedisServer, TemporaryDirectory } from '../../support/index.js';
 import { FencedResource } from '../../support/fenced-resource.js';
 import { loadHistory } from '../../support/history.js';
 import { checkResourceOrder, checkTokenOrder } from '../../support/history-checker.js';
@@ -23,29 +21,24 @@ describeWanted(['redlock'], '%s on nodes that are killed and restarted empty', (
     async () => {
       await using world = await RedlockWorld.start();
       await using protectedServer = await startServer();
-      const directory = await mkdtemp(join(tmpdir(), 'forgetful-nodes-'));
-      const resource = new FencedResource(protectedServer.url);
-      try {
-        const allFiles: string[] = [];
-        let [allGrants, allFaults, accepted] = [0, 0, 0];
-        for (let run = 1; allFaults <= LEAST_FAULTS || accepted <= LEAST_ACCEPTED; run += 1) {
-          const files = Array.from({ length: PROCESSES }, (_, proc) => join(directory, `${run}-${proc}.jsonl`));
-          const { grants, faults } = await hammerAndForget(world, files, protectedServer.url);
-          allFiles.push(...files);
-          const writes = (await Promise.all([...new Set(KEYS)].map((key) => resource.writes(key)))).flat();
-          allGrants += grants;
-          allFaults += faults;
-          accepted = writes.filter((write) => write.accepted).length;
-          process.stdout.write(
-            `  ${allFaults} nodes killed and restarted empty in ${run * RUN_MS} ms: ${allGrants} grants, ` +
-              `${accepted} writes accepted, ${writes.length - accepted} refused\n`,
-          );
-          expect(checkResourceOrder(writes)?.message).toBeUndefined();
-          expect(checkTokenOrder(loadHistory(allFiles))?.message).toBeUndefined();
-        }
-      } finally {
-        resource.close();
-        await rm(directory, { recursive: true });
+      using directory = new TemporaryDirectory('forgetful-nodes');
+      using resource = new FencedResource(protectedServer.url);
+      const allFiles: string[] = [];
+      let [allGrants, allFaults, accepted] = [0, 0, 0];
+      for (let run = 1; allFaults <= LEAST_FAULTS || accepted <= LEAST_ACCEPTED; run += 1) {
+        const files = Array.from({ length: PROCESSES }, (_, proc) => join(directory.path, `${run}-${proc}.jsonl`));
+        const { grants, faults } = await hammerAndForget(world, files, protectedServer.url);
+        allFiles.push(...files);
+        const writes = (await Promise.all([...new Set(KEYS)].map((key) => resource.writes(key)))).flat();
+        allGrants += grants;
+        allFaults += faults;
+        accepted = writes.filter((write) => write.accepted).length;
+        process.stdout.write(
+          `  ${allFaults} nodes killed and restarted empty in ${run * RUN_MS} ms: ${allGrants} grants, ` +
+            `${accepted} writes accepted, ${writes.length - accepted} refused\n`,
+        );
+        expect(checkResourceOrder(writes)?.message).toBeUndefined();
+        expect(checkTokenOrder(loadHistory(allFiles))?.message).toBeUndefined();
       }
     },
     RUN_MS + 300_000,

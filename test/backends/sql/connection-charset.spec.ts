@@ -1,7 +1,7 @@
 import { LockService } from 'nestjs-distributed-lock/core';
 import { mysql, type MysqlOptions } from 'nestjs-distributed-lock/mysql';
 import { MysqlServer } from '../../servers/mysql-server.js';
-import { describeWanted, timeLimitOf } from '../../support/index.js';
+import { closeAfterEach, describeWanted, timeLimitOf } from '../../support/index.js';
 import { openConnection } from './databases.js';
 
 /** A character set that has no Ł, as some applications still set it for their connections. */
@@ -13,8 +13,7 @@ describeWanted(
   ['mariadb', 'mysql'],
   'a connection whose character set cannot write the texts of the locks, %s',
   (name) => {
-    const services: LockService[] = [];
-    afterEach(() => Promise.all(services.splice(0).map((service) => service.close())));
+    const keep = closeAfterEach();
     const server = MysqlServer.shared(name);
     beforeAll(async () => {
       const connection = await openConnection(name, server.url);
@@ -26,9 +25,7 @@ describeWanted(
 
     const open = (options: Partial<MysqlOptions> = {}): LockService => {
       const backend = mysql({ url: server.url, connection: CONNECTION, synchronize: true, ...options });
-      const service = new LockService(backend, { label: LABEL });
-      services.push(service);
-      return service;
+      return keep(new LockService(backend, { label: LABEL }));
     };
 
     it('lets in as many holders as the limit says', async () => {

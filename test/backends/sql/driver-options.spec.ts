@@ -8,13 +8,12 @@ import { mysql, type MysqlOptions, rowClient as mysqlRowClient } from 'nestjs-di
 import { postgres, type PostgresOptions, rowClient } from 'nestjs-distributed-lock/postgres';
 import { sqlite } from 'nestjs-distributed-lock/sqlite';
 import { postgres as recipe } from '../../../servers/postgres.js';
-import { describeWanted, failureOf, freePort } from '../../support/index.js';
+import { closeAfterEach, describeWanted, failureOf, freePort } from '../../support/index.js';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
 import { openConnection } from './databases.js';
 
-const services: LockService[] = [];
-afterEach(() => Promise.all(services.splice(0).map((service) => service.close())));
+const keep = closeAfterEach();
 
 /** Returns the URL at another port, where nobody listens. */
 const elsewhere = async (url: string): Promise<string> =>
@@ -28,11 +27,8 @@ describeWanted(['postgres'], 'options of the driver, %s', () => {
     await connection.end();
     return rows;
   };
-  const open = (options: PostgresOptions): LockService => {
-    const service = new LockService(postgres({ synchronize: true, ...options }));
-    services.push(service);
-    return service;
-  };
+  const open = (options: PostgresOptions): LockService =>
+    keep(new LockService(postgres({ synchronize: true, ...options })));
 
   it('connection says all without a url', async () => {
     const { hostname: host, port, username: user, pathname } = new URL(server.url);
@@ -162,11 +158,7 @@ describeWanted(['postgres'], 'options of the driver, %s', () => {
 
 describeWanted(['mariadb'], 'options of the driver, %s', () => {
   const server = MysqlServer.shared('mariadb');
-  const open = (options: MysqlOptions): LockService => {
-    const service = new LockService(mysql({ synchronize: true, ...options }));
-    services.push(service);
-    return service;
-  };
+  const open = (options: MysqlOptions): LockService => keep(new LockService(mysql({ synchronize: true, ...options })));
   const ask = async (sql: string): Promise<readonly Readonly<Record<string, unknown>>[]> => {
     const connection = await openConnection('mariadb', server.url);
     const rows = await connection.ask(sql);

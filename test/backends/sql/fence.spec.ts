@@ -2,7 +2,7 @@ import { jest } from '@jest/globals';
 import { type ConnectionOptions, createConnection } from 'mysql2/promise';
 import { LockConfigurationError, StaleFenceError } from 'nestjs-distributed-lock/core';
 import { fence, type Fencing, fromMysql2, type SqlTransaction } from 'nestjs-distributed-lock/sql';
-import { describeWanted, eventually } from '../../support/index.js';
+import { describeWanted, endAfterEach, eventually } from '../../support/index.js';
 import { LIST_MS } from '../typeorm/operators.js';
 import { BLOCKED_SESSIONS_SQL } from './blocked-sessions.js';
 import { type Connection, DATABASES, openConnection, TestDatabase } from './databases.js';
@@ -11,17 +11,15 @@ const LARGEST_TOKEN = 2n ** 63n - 1n;
 
 describeWanted(DATABASES, 'the fence of an open transaction, %s', (name) => {
   let database: TestDatabase;
-  const open: Connection[] = [];
+  const keep = endAfterEach((connection: Connection) => connection.end());
 
   beforeAll(async () => {
     database = await TestDatabase.start(name);
   });
-  afterEach(() => Promise.all(open.splice(0).map((connection) => connection.end())));
   afterAll(() => database.stop());
 
   const begin = async (): Promise<Connection> => {
-    const connection = await openConnection(name, database.url);
-    open.push(connection);
+    const connection = keep(await openConnection(name, database.url));
     await connection.begin();
     return connection;
   };
@@ -84,8 +82,7 @@ describeWanted(DATABASES, 'the fence of an open transaction, %s', (name) => {
   });
 
   it('is refused outside of a transaction, where it would protect nothing', async () => {
-    const connection = await openConnection(name, database.url);
-    open.push(connection);
+    const connection = keep(await openConnection(name, database.url));
     await expect(fence(connection.tx, 'a', { fencingToken: 99n })).rejects.toThrow(LockConfigurationError);
     await write('a', 8n);
   });

@@ -2,7 +2,7 @@ import { LockConfigurationError, LockService, LockTimeoutError } from 'nestjs-di
 import { mysql, rowClient } from 'nestjs-distributed-lock/mysql';
 import { fromSqlite, lockIn } from 'nestjs-distributed-lock/sql';
 import { PgBouncer } from '../../servers/pg-bouncer.js';
-import { describeWanted, spawnChild } from '../../support/index.js';
+import { describeWanted, endAfterEach, spawnChild } from '../../support/index.js';
 import { type Connection, DATABASES, openConnection, TestDatabase } from './databases.js';
 import type { LockInApi } from './lock-in-child.js';
 
@@ -11,19 +11,14 @@ const TRANSACTIONS = Number(process.env.LOCK_IN_TRANSACTIONS ?? 400);
 
 describeWanted(DATABASES, 'a lock inside of an open transaction, %s', (name) => {
   let database: TestDatabase;
-  const open: Connection[] = [];
+  const keep = endAfterEach((connection: Connection) => connection.end());
 
   beforeAll(async () => {
     database = await TestDatabase.start(name);
   });
-  afterEach(() => Promise.all(open.splice(0).map((connection) => connection.end())));
   afterAll(() => database.stop());
 
-  const connect = async (url = database.url): Promise<Connection> => {
-    const connection = await openConnection(name, url);
-    open.push(connection);
-    return connection;
-  };
+  const connect = async (url = database.url): Promise<Connection> => keep(await openConnection(name, url));
   const begin = async (): Promise<Connection> => {
     const connection = await connect();
     await connection.begin();
@@ -116,9 +111,9 @@ describeWanted(DATABASES, 'a lock inside of an open transaction, %s', (name) => 
   });
 
   it('is freed when its holder dies', async () => {
-    const first = await begin();
+    const first = await openConnection(name, database.url);
+    await first.begin();
     await lockIn(first.tx, 'dies');
-    open.splice(open.indexOf(first), 1);
     await first.end();
     await lockIn((await begin()).tx, 'dies', { waitMs: 20_000 });
   });
@@ -161,17 +156,16 @@ describeWanted(
   'a lock where the server ends transactions that waited for too long, %s',
   (name) => {
     let database: TestDatabase;
-    const open: Connection[] = [];
+    const keep = endAfterEach((connection: Connection) => connection.end());
+    const connect = async (): Promise<Connection> => keep(await openConnection(name, database.url));
 
     beforeAll(async () => {
       database = await TestDatabase.start(name, ['--innodb-rollback-on-timeout=ON']);
     });
-    afterEach(() => Promise.all(open.splice(0).map((connection) => connection.end())));
     afterAll(() => database.stop());
 
     it.each([0, Infinity])('fails as the server does, and nobody believes in a lock: waitMs %s', async (waitMs) => {
-      const [first, second] = [await openConnection(name, database.url), await openConnection(name, database.url)];
-      open.push(first, second);
+      const [first, second] = [await connect(), await connect()];
       await first.begin();
       await lockIn(first.tx, 'k');
       await second.ask('set session innodb_lock_wait_timeout = 1');
@@ -180,8 +174,7 @@ describeWanted(
     });
 
     it('costs a holder of strategy row its lock at once', async () => {
-      const operator = await openConnection(name, database.url);
-      open.push(operator);
+      const operator = await connect();
       await operator.ask('create table stock (n integer) engine = InnoDB');
       await operator.ask('insert into stock values (1)');
       await operator.begin();
@@ -199,8 +192,7 @@ describeWanted(
     });
 
     it('refuses what a holder of strategy row writes after a deadlock', async () => {
-      const operator = await openConnection(name, database.url);
-      open.push(operator);
+      const operator = await connect();
       await operator.ask('create table pairs (id integer primary key, n integer) engine = InnoDB');
       await operator.ask('insert into pairs values (1, 0), (2, 0)');
       await operator.begin();

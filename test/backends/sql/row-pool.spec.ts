@@ -3,23 +3,18 @@ import { mysql, rowClient } from 'nestjs-distributed-lock/mysql';
 import { postgres } from 'nestjs-distributed-lock/postgres';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
-import { describeWanted, FaultProxy } from '../../support/index.js';
+import { closeAfterEach, describeWanted, FaultProxy } from '../../support/index.js';
 
 const LONG_MS = 60_000;
 
-const services: LockService[] = [];
-afterEach(() => Promise.all(services.splice(0).map((service) => service.close())));
-const opened = (service: LockService): LockService => {
-  services.push(service);
-  return service;
-};
+const keep = closeAfterEach();
 
 describeWanted(['mariadb'], 'connections of row locks, %s', () => {
   const server = MysqlServer.shared('mariadb');
 
   it("keep the server's own time limit for holders, after a waiter that gave up", async () => {
     const options = { synchronize: true, url: server.url, strategy: 'row', poolSize: 1 } as const;
-    const [ours, theirs] = [opened(new LockService(mysql(options))), opened(new LockService(mysql(options)))];
+    const [ours, theirs] = [keep(new LockService(mysql(options))), keep(new LockService(mysql(options)))];
     // The row of the key is there: making it sets the limit, too.
     await ours.withLock('other', () => undefined);
     await theirs.acquire('k', { ttlMs: LONG_MS });
@@ -39,7 +34,7 @@ describeWanted(['postgres'], 'connections of row locks, %s', () => {
   let proxy: FaultProxy;
   const open = (poolSize: number): LockService => {
     const url = Object.assign(new URL(server.url), { port: String(proxy.port) }).href;
-    return opened(new LockService(postgres({ synchronize: true, url, strategy: 'row', poolSize })));
+    return keep(new LockService(postgres({ synchronize: true, url, strategy: 'row', poolSize })));
   };
   beforeAll(async () => {
     server = await PostgresServer.start();

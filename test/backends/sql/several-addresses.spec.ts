@@ -4,7 +4,7 @@ import { mysql, type MysqlOptions } from 'nestjs-distributed-lock/mysql';
 import { postgres, type PostgresOptions } from 'nestjs-distributed-lock/postgres';
 import { Addresses } from '../../../lib/backends/sql/connections/addresses.js';
 import { Sockets } from '../../../lib/backends/sql/connections/sockets.js';
-import { describeWanted, FaultProxy, freePort, timeLimitOf } from '../../support/index.js';
+import { closeAfterEach, describeWanted, FaultProxy, freePort, timeLimitOf } from '../../support/index.js';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
 import { systemClock } from '../../../lib/core/time/timers.js';
@@ -14,8 +14,7 @@ const STRATEGIES = ['lease', 'row', 'session'] as const;
 /** Milliseconds that a server takes to greet, such as one behind a proxy that starts it. */
 const SLOW_MS = 1_200;
 
-const toClose: { close(): Promise<void> }[] = [];
-afterEach(() => Promise.all(toClose.splice(0).map((opened) => opened.close())));
+const keep = closeAfterEach();
 
 const atPort = (url: string, port: number): string => Object.assign(new URL(url), { port: String(port) }).href;
 
@@ -23,11 +22,7 @@ describeWanted(['mariadb'], 'a list of urls, %s', () => {
   let reader: MysqlServer;
   let refusing: MysqlServer;
   let writer: MysqlServer;
-  const open = (options: MysqlOptions): LockService => {
-    const service = new LockService(mysql({ synchronize: true, ...options }));
-    toClose.push(service);
-    return service;
-  };
+  const open = (options: MysqlOptions): LockService => keep(new LockService(mysql({ synchronize: true, ...options })));
   const ask = async (url: string, sql: string): Promise<void> => {
     const connection = await openConnection('mariadb', url);
     await connection.ask(sql);
@@ -76,18 +71,15 @@ describeWanted(['postgres'], 'a list of urls, %s', () => {
 
   it.each(STRATEGIES)('the first request has its lock from the second server: %s', async (strategy) => {
     const url = [atPort(server.url, await freePort()), server.url];
-    const service = new LockService(postgres({ synchronize: true, url, strategy }));
-    toClose.push(service);
-    await expectLockAtOnce(service);
+    await expectLockAtOnce(keep(new LockService(postgres({ synchronize: true, url, strategy }))));
   });
 
   it('a pooler that lets in and answers no statement is passed over by the next attempt', async () => {
-    const proxy = await FaultProxy.start(server);
-    toClose.push(proxy);
+    const proxy = keep(await FaultProxy.start(server));
     const forgetEachAsker = (): void => void proxy.forgetAfter('transaction_read_only').then(forgetEachAsker);
     forgetEachAsker();
-    const service = new LockService(postgres({ synchronize: true, url: [atPort(server.url, proxy.port), server.url] }));
-    toClose.push(service);
+    const url = [atPort(server.url, proxy.port), server.url];
+    const service = keep(new LockService(postgres({ synchronize: true, url })));
     await (await service.acquire('k', { waitMs: timeLimitOf(10_000) })).release();
   });
 
@@ -95,8 +87,8 @@ describeWanted(['postgres'], 'a list of urls, %s', () => {
     'an address has its share of the time, or what the driver is told: %j',
     async (options: PostgresOptions) => {
       await using way = await openSlowWay(server);
-      const service = new LockService(postgres({ synchronize: true, url: await way.urls(server.url), ...options }));
-      toClose.push(service);
+      const url = await way.urls(server.url);
+      const service = keep(new LockService(postgres({ synchronize: true, url, ...options })));
       await (await service.acquire('slow', { waitMs: 0 })).release();
     },
   );

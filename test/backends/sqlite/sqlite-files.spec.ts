@@ -1,10 +1,17 @@
 import Database from 'libsql';
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { sqlite } from 'nestjs-distributed-lock/sqlite';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
-import { aborted, atLeastMs, describeWanted, failureOf } from '../../support/index.js';
+import {
+  aborted,
+  atLeastMs,
+  closeAfterEach,
+  describeWanted,
+  failureOf,
+  TemporaryDirectory,
+} from '../../support/index.js';
 import { MEMORY_DIR } from '../../servers/memory-dir.js';
 
 type DriverOptions = ConstructorParameters<typeof Database>[1];
@@ -24,21 +31,10 @@ class RecordingDriver extends Database {
 }
 
 describeWanted(['sqlite-driver'], 'files of SQLite: %s', () => {
-  let directory = '';
-  const services: LockService[] = [];
-  beforeAll(async () => {
-    directory = await mkdtemp(join(MEMORY_DIR, 'sqlite-files-'));
-  });
-  afterEach(async () => {
-    RecordingDriver.databases.length = 0;
-    await Promise.all(services.splice(0).map((service) => service.close()));
-  });
-  afterAll(() => rm(directory, { recursive: true }));
+  const directory = TemporaryDirectory.shared('sqlite-files', MEMORY_DIR);
+  const keep = closeAfterEach();
+  afterEach(() => void (RecordingDriver.databases.length = 0));
 
-  const keep = (service: LockService): LockService => {
-    services.push(service);
-    return service;
-  };
   const open = (file: string): LockService =>
     keep(new LockService(sqlite({ file: join(directory, file), driver: RecordingDriver, synchronize: true })));
   const openByTypeOrm = (file: string, more: object = {}): LockService => {

@@ -3,7 +3,7 @@ import { DistributedLockModule, Locked, LockConfigurationError, LockService } fr
 import { CreateDistributedLock1760000000000, Fenced, typeorm } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
 import { context } from '../../nest/apps.js';
-import { describeWanted, eventually, failureOf } from '../../support/index.js';
+import { describeWanted, endAfterEach, eventually, failureOf } from '../../support/index.js';
 import { ExistingTableWorld } from './existing-table-world.js';
 
 const STRATEGIES = {
@@ -13,19 +13,14 @@ const STRATEGIES = {
 } as const;
 
 describeWanted(['postgres', 'mariadb', 'sqlite'], 'the start of an application, %s', (type) => {
-  const opened: DataSource[] = [];
-  afterEach(() => Promise.all(opened.splice(0).map((dataSource) => dataSource.destroy())));
+  const keep = endAfterEach((dataSource: DataSource) => dataSource.destroy());
   const world = ExistingTableWorld.shared(type);
 
   const start = (options: object, ...providers: Parameters<typeof context>[0]['providers'] & object) => {
     const backend = typeorm(Object.assign({ dataSource: { options: world.options } }, options))();
     return context({ imports: [DistributedLockModule.forRoot(backend)], providers });
   };
-  const open = async (): Promise<DataSource> => {
-    const dataSource = await new DataSource(world.options).initialize();
-    opened.push(dataSource);
-    return dataSource;
-  };
+  const open = async (): Promise<DataSource> => keep(await new DataSource(world.options).initialize());
   const migrate = async (dataSource: DataSource): Promise<void> => {
     const runner = dataSource.createQueryRunner();
     await new CreateDistributedLock1760000000000().up(runner);

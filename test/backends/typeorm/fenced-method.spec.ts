@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DistributedLockModule, Locked, StaleFenceError } from 'nestjs-distributed-lock';
 import { CreateDistributedLock1760000000000, Fenced, fencedManager, typeorm } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
-import { atLeastMs, describeWanted, eventually } from '../../support/index.js';
+import { atLeastMs, describeWanted, endAfterEach, eventually } from '../../support/index.js';
 import { context } from '../../nest/apps.js';
 import { SqlWorld } from './sql-world.js';
 
@@ -23,7 +23,7 @@ class Sale {
 
 describeWanted(['postgres', 'mariadb'], '@Fenced methods, %s', (type) => {
   const world = new SqlWorld(type);
-  const opened: DataSource[] = [];
+  const keep = endAfterEach((dataSource: DataSource) => dataSource.destroy());
 
   beforeAll(async () => {
     await world.harness.start();
@@ -34,16 +34,12 @@ describeWanted(['postgres', 'mariadb'], '@Fenced methods, %s', (type) => {
     await setUp.query('insert into stock values (1, 100), (2, 100)');
     await setUp.destroy();
   });
-  afterEach(async () => {
-    await Promise.all(opened.splice(0).map((dataSource) => dataSource.destroy()));
-    await world.endTest();
-  });
+  afterEach(() => world.endTest());
   afterAll(() => world.stop());
 
   /** A process of its own, with a pool of so many connections. */
   const shop = async (poolSize: number): Promise<{ sale: Sale; dataSource: DataSource }> => {
-    const dataSource = await new DataSource({ type, url: world.url, poolSize }).initialize();
-    opened.push(dataSource);
+    const dataSource = keep(await new DataSource({ type, url: world.url, poolSize }).initialize());
     const provider = { provide: DataSource, useValue: dataSource };
     const module = DistributedLockModule.forRoot(typeorm({ dataSource }));
     const app = await context({ imports: [module], providers: [provider, Sale] });

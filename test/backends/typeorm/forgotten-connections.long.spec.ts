@@ -2,6 +2,7 @@ import type { LockService } from 'nestjs-distributed-lock/core';
 import {
   atLeastMs,
   describeWanted,
+  endAfterEach,
   eventually,
   Holder,
   SLACK_MS,
@@ -69,8 +70,7 @@ describeServers('connections that the network has forgotten', (world) => {
 });
 
 describeWanted(['postgres'], 'those who wait for a message, %s', (type) => {
-  const started: Holder[] = [];
-  afterEach(() => Promise.all(started.splice(0).map((waiter) => waiter.kill())));
+  const keep = endAfterEach((waiter: Holder) => waiter.kill());
   const world = SqlWorld.shared(type);
 
   const inLine = async (key: string, waiters: number): Promise<void> => {
@@ -141,8 +141,7 @@ describeWanted(['postgres'], 'those who wait for a message, %s', (type) => {
       await listening(live);
       const lock = await holder.acquire(key, { ttlMs: LONG_TTL_MS });
       for (let place = 1; place <= frozen; place += 1) {
-        const waiter = await Holder.start({ backend: type, url: world.url });
-        started.push(waiter);
+        const waiter = keep(await Holder.start({ backend: type, url: world.url }));
         waiter.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 60_000 }).catch(() => undefined);
         await inLine(key, place);
         waiter.child.freeze();

@@ -1,4 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LockBackend, LockService, openBackend } from 'nestjs-distributed-lock/core';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
@@ -9,6 +8,7 @@ import { createOwnColumns } from '../../../lib/backends/sql/dialect/lease-statem
 import { createQuery } from '../../../lib/backends/sql/connections/query.js';
 import { describeWanted } from '../../support/wanted-backends.js';
 import { describeServers } from './sql-world.js';
+import { TemporaryDirectory } from '../../support/temporary-directory.js';
 import { MEMORY_DIR } from '../../servers/memory-dir.js';
 
 const namesOf = async (backend: LockBackend, prefix: string): Promise<string[]> => {
@@ -28,9 +28,7 @@ describeServers('the keys that begin with a key', (world, type) => {
 });
 
 describeWanted(['sqlite'], 'a table of many rows, %s', () => {
-  let directory = '';
-  beforeAll(async () => void (directory = await mkdtemp(join(MEMORY_DIR, 'sqlite-rows-'))));
-  afterAll(() => rm(directory, { recursive: true }));
+  const directory = TemporaryDirectory.shared('sqlite-rows', MEMORY_DIR);
 
   const options = () => ({ type: 'better-sqlite3', driver: Database, database: join(directory, 'l.db') }) as const;
 

@@ -2,6 +2,7 @@ import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/cor
 import { rowManager } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
 import {
+  closeAfterEach,
   connectBackend,
   describeWanted,
   eventually,
@@ -25,7 +26,7 @@ describeWanted(['postgres'], 'S6: behind PgBouncer in transaction mode', () => {
   const harness = sqlHarness('postgres');
   let bouncer: PgBouncer;
   let application: DataSource;
-  const opened: LockService[] = [];
+  const keep = closeAfterEach();
 
   beforeAll(async () => {
     await harness.start();
@@ -38,7 +39,6 @@ describeWanted(['postgres'], 'S6: behind PgBouncer in transaction mode', () => {
     await application.query('insert into stock values (100)');
   });
   afterEach(async () => {
-    await Promise.all(opened.splice(0).map((service) => service.close()));
     await expect(application.query(SETTINGS)).resolves.toEqual([UNTOUCHED]);
   });
   afterAll(async () => {
@@ -47,11 +47,8 @@ describeWanted(['postgres'], 'S6: behind PgBouncer in transaction mode', () => {
     await harness.stop();
   });
 
-  const service = async (options: SqlOptions = {}): Promise<LockService> => {
-    const started = new LockService(await connectBackend({ ...harness.connection(bouncer), options }));
-    opened.push(started);
-    return started;
-  };
+  const service = async (options: SqlOptions = {}): Promise<LockService> =>
+    keep(new LockService(await connectBackend({ ...harness.connection(bouncer), options })));
 
   it('sessions refuse to lock, at once', async () => {
     const locks = await service({ strategy: 'session' });

@@ -1,13 +1,19 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { geteuid, seteuid } from 'node:process';
 import { LockBackendError, LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { fromPg, lockIn } from 'nestjs-distributed-lock/sql';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import { Client } from 'pg';
-import { describeWanted, eventually, failureOf, throughout } from '../../support/index.js';
+import {
+  closeAfterEach,
+  describeWanted,
+  eventually,
+  failureOf,
+  TemporaryDirectory,
+  throughout,
+} from '../../support/index.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 const ADVICE = /locks need a database that takes writes, and not a replica or one that is read-only/u;
@@ -68,21 +74,14 @@ describeWanted(['postgres'], 'S14: a replica of PostgreSQL', (type) => {
 
 describeWanted(['sqlite'], 'S11: a %s file that takes no writes', () => {
   const driver: unknown = createRequire(import.meta.url)('libsql');
-  const opened: LockService[] = [];
-  let directory = '';
-  beforeAll(() => {
-    directory = mkdtempSync(join(tmpdir(), 'read-only-'));
-    chmodSync(directory, 0o755);
-  });
-  afterEach(() => Promise.all(opened.splice(0).map((service) => service.close())));
-  afterAll(() => rmSync(directory, { recursive: true }));
+  const keep = closeAfterEach();
+  const directory = TemporaryDirectory.shared('read-only');
+  beforeAll(() => chmodSync(directory, 0o755));
 
   const service = (file: string, more: object = {}): LockService => {
     const options = { type: 'better-sqlite3', driver, database: join(directory, file) } as const;
     const dataSource = { options: Object.assign(options, more) };
-    const made = new LockService(typeorm({ dataSource, synchronize: true, patienceMs: 100 }));
-    opened.push(made);
-    return made;
+    return keep(new LockService(typeorm({ dataSource, synchronize: true, patienceMs: 100 })));
   };
 
   it('by its mode: an error that says so, at the start too, and no longer when the mode is changed', async () => {

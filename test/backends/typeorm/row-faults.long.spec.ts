@@ -2,7 +2,16 @@ import { LockBackendError, LockConfigurationError, LockLostError } from 'nestjs-
 import { rowManager, typeorm } from 'nestjs-distributed-lock/typeorm';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
 import type { RowBackendOptions } from '../../../lib/backends/sql/row/row-backend.js';
-import { aborted, Contract, eventually, failureOf, Gate, type Listener, timeLimitOf } from '../../support/index.js';
+import {
+  aborted,
+  closeAfterEach,
+  Contract,
+  eventually,
+  failureOf,
+  Gate,
+  type Listener,
+  timeLimitOf,
+} from '../../support/index.js';
 import { describeWanted } from '../../support/wanted-backends.js';
 import { sqlHarness } from './harness.js';
 import { LIST_MS } from './operators.js';
@@ -16,7 +25,7 @@ describeWanted(['postgres-row', 'mariadb-row'], '%s', (name) => {
   const harness = sqlHarness(name);
   const { type } = harness;
   const contract = new Contract(harness);
-  const closing: { close(): Promise<void> }[] = [];
+  const keep = closeAfterEach();
 
   beforeAll(async () => {
     await harness.start();
@@ -29,16 +38,11 @@ describeWanted(['postgres-row', 'mariadb-row'], '%s', (name) => {
     await harness.ask('delete from stock');
     await harness.ask('insert into stock values (1, 10, 1), (2, 10, 1)');
   });
-  afterEach(async () => {
-    await Promise.all(closing.splice(0).map((one) => one.close()));
-    await contract.endTest();
-  });
+  afterEach(() => contract.endTest());
 
   const connect = (options: RowBackendOptions = {}, through?: Listener) => {
     const dataSource = { options: { ...harness.dataSource(through), entities: [Stock] } };
-    const backend = typeorm({ dataSource, strategy: 'row', synchronize: true, ...options })();
-    closing.push(backend);
-    return backend;
+    return keep(typeorm({ dataSource, strategy: 'row', synchronize: true, ...options })());
   };
   const win = async (key: string, backend = connect()): Promise<RowLease> =>
     (await contract.win(backend, key, { ttlMs: TTL_MS })) as RowLease;

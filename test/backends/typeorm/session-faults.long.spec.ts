@@ -2,6 +2,7 @@ import { LockBackendError, LockConfigurationError, LockService } from 'nestjs-di
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import {
   aborted,
+  closeAfterEach,
   describeWanted,
   eventually,
   failureOf,
@@ -33,20 +34,15 @@ const OUR_SESSIONS = {
 describeWanted(['postgres-session', 'mariadb-session'], '%s', (name) => {
   const harness = sqlHarness(name);
   const { type } = harness;
-  const opened: LockService[] = [];
+  const keep = closeAfterEach();
 
   beforeAll(() => harness.start());
   afterAll(() => harness.stop());
-  afterEach(async () => {
-    await Promise.all(opened.splice(0).map((service) => service.close()));
-  });
 
   const open = (options: SessionBackendOptions, through?: Listener): LockService => {
     const dataSource = { options: harness.dataSource(through) };
     const backend = typeorm({ dataSource, strategy: 'session', synchronize: true, ...options });
-    const service = new LockService(backend);
-    opened.push(service);
-    return service;
+    return keep(new LockService(backend));
   };
   const service = (sessionTtlMs = SESSION_MS): LockService => open({ sessionTtlMs });
   const sessions = async (): Promise<number> => Number((await harness.ask(OUR_SESSIONS[type]))[0]?.sessions);

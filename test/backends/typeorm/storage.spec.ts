@@ -2,34 +2,29 @@ import { existsSync } from 'node:fs';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
-import { describeWanted, failureOf } from '../../support/index.js';
+import { closeAfterEach, describeWanted, endAfterEach, failureOf } from '../../support/index.js';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
 
 /** Debian's package galera-4. */
 const GALERA = '/usr/lib/galera/libgalera_smm.so';
-const opened: { stop(): Promise<unknown> }[] = [];
-
-afterEach(async () => {
-  for (const one of opened.splice(0).toReversed()) await one.stop();
-});
+const keep = closeAfterEach();
+const stopLater = endAfterEach((server: MysqlServer | PostgresServer) => server.stop());
 
 const serviceOn = (type: 'postgres' | 'mariadb', url: string, options: Partial<TypeOrmOptions> = {}): LockService => {
-  const service = new LockService(typeorm({ dataSource: { options: { type, url } }, synchronize: true, ...options }));
-  opened.push({ stop: () => service.close() });
-  return service;
+  return keep(new LockService(typeorm({ dataSource: { options: { type, url } }, synchronize: true, ...options })));
 };
 
 const operatorOf = async (type: 'postgres' | 'mariadb', url: string): Promise<DataSource> => {
   const operator = await new DataSource({ type, url }).initialize();
-  opened.push({ stop: () => operator.destroy() });
+  keep({ close: () => operator.destroy() });
   return operator;
 };
 
 describeWanted(['mariadb'], 'S12: a table that is not of InnoDB', (type) => {
   it.each(['lease', 'row', 'session'] as const)('is refused, as it has no transactions: %s', async (strategy) => {
     const server = await MysqlServer.start('mariadb');
-    opened.push(server);
+    stopLater(server);
     const operator = await operatorOf(type, server.url);
     await (await serviceOn(type, server.url).acquire('k')).release();
     await operator.query('alter table distributed_lock engine = MyISAM');
@@ -42,7 +37,7 @@ describeWanted(['mariadb'], 'S12: a table that is not of InnoDB', (type) => {
 
   it('keeps the leases of older programs, best-effort', async () => {
     const server = await MysqlServer.start('mariadb');
-    opened.push(server);
+    stopLater(server);
     const operator = await operatorOf(type, server.url);
     const columns = 'method_name varchar(64) not null unique, client_id varchar(255)';
     await operator.query(`create table method_lock (${columns}) engine = MyISAM`);
@@ -66,7 +61,7 @@ describeWanted(['mariadb'], 'a server of a Galera cluster', (type) => {
       '--innodb-autoinc-lock-mode=2',
       '--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:0;pc.recovery=false;gcache.size=1M',
     ]);
-    opened.push(server);
+    stopLater(server);
     await (await serviceOn(type, server.url).acquire('k')).release();
     for (const strategy of ['row', 'session'] as const) {
       const error = await failureOf(serviceOn(type, server.url, { strategy }).acquire('k'));
@@ -79,7 +74,7 @@ describeWanted(['mariadb'], 'a server of a Galera cluster', (type) => {
 describeWanted(['postgres'], 'an UNLOGGED table of PostgreSQL', (type) => {
   it('gives best-effort leases, and says what to change', async () => {
     const server = await PostgresServer.start({ fsync: 'on' });
-    opened.push(server);
+    stopLater(server);
     const operator = await operatorOf(type, server.url);
     await (await serviceOn(type, server.url).acquire('k')).release();
     await operator.query('alter table distributed_lock set unlogged');

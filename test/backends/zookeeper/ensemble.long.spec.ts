@@ -1,6 +1,15 @@
 import { LockBackendError, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import { zookeeper } from 'nestjs-distributed-lock/zookeeper';
-import { aborted, atLeastMs, eventually, failureOf, FaultProxy, SLACK_MS, timeLimitOf } from '../../support/index.js';
+import {
+  aborted,
+  atLeastMs,
+  closeAfterEach,
+  eventually,
+  failureOf,
+  FaultProxy,
+  SLACK_MS,
+  timeLimitOf,
+} from '../../support/index.js';
 import { ZookeeperEnsemble } from '../../servers/zookeeper-ensemble.js';
 import type { ZookeeperServer } from '../../servers/zookeeper-server.js';
 import { describeWanted } from '../../support/wanted-backends.js';
@@ -10,22 +19,16 @@ const ELECTION_SESSION_MS = Math.min(timeLimitOf(20_000), 100_000);
 
 describeWanted(['zookeeper-ensemble'], '%s', () => {
   let ensemble: ZookeeperEnsemble;
-  const services: LockService[] = [];
+  const keep = closeAfterEach();
   let keys = 0;
   beforeAll(async () => {
     ensemble = await ZookeeperEnsemble.start({ jvm: ['-Dreadonlymode.enabled=true'] });
   });
-  afterEach(async () => {
-    await Promise.all(services.splice(0).map((service) => service.close()));
-    await ensemble.complete();
-  });
+  afterEach(() => ensemble.complete());
   afterAll(() => ensemble.stop());
 
-  const service = (connectString: string, sessionTtlMs: number, options?: LockServiceOptions): LockService => {
-    const opened = new LockService(zookeeper({ connectString, sessionTtlMs }), options);
-    services.push(opened);
-    return opened;
-  };
+  const service = (connectString: string, sessionTtlMs: number, options?: LockServiceOptions): LockService =>
+    keep(new LockService(zookeeper({ connectString, sessionTtlMs }), options));
   const key = (): string => `key-${(keys += 1)}`;
   const aFollower = async (): Promise<ZookeeperServer> => {
     const [follower] = await ensemble.followers();
