@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
+import { mysql } from 'nestjs-distributed-lock/mysql';
 import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
-import { closeAfterEach, describeWanted, endAfterEach, failureOf } from '../../support/index.js';
+import { closeAfterEach, describeWanted, endAfterEach, failureOf, freePort, timeLimitOf } from '../../support/index.js';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
 
@@ -51,17 +52,34 @@ describeWanted(['mariadb'], 'S12: a table that is not of InnoDB', (type) => {
 
 describeWanted(['mariadb'], 'a server of a Galera cluster', (type) => {
   const withGalera = existsSync(GALERA) ? it : it.skip;
+  const startNode = async (): Promise<MysqlServer> => {
+    const cluster = ['--wsrep-cluster-address=gcomm://', `--wsrep-provider=${GALERA}`];
+    return stopLater(
+      await MysqlServer.start('mariadb', [
+        '--wsrep-on=ON',
+        ...cluster,
+        '--binlog-format=ROW',
+        '--innodb-autoinc-lock-mode=2',
+        '--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:0;pc.recovery=false;gcache.size=1M',
+      ]),
+    );
+  };
+
+  withGalera('is left for the next url when it is outside of the cluster, and passed over from then on', async () => {
+    const [node, next] = await Promise.all([startNode(), MysqlServer.start('mariadb').then(stopLater)]);
+    const open = () => keep(new LockService(mysql({ url: [node.url, next.url], synchronize: true })));
+    const connected = open();
+    await (await connected.acquire('k')).release();
+    const operator = await operatorOf(type, node.url);
+    await operator.query(`set global wsrep_cluster_address = 'gcomm://127.0.0.1:${await freePort()}?pc.wait_prim=no'`);
+    await expect(operator.query('select 1 from test.distributed_lock')).rejects.toMatchObject({ errno: 1047 });
+    for (const service of [connected, open()]) {
+      await (await service.acquire('k', { waitMs: timeLimitOf(10_000) })).release();
+    }
+  });
 
   withGalera('refuses rows and sessions, which exclude nobody on the other servers, and has leases', async () => {
-    const cluster = ['--wsrep-cluster-address=gcomm://', `--wsrep-provider=${GALERA}`];
-    const server = await MysqlServer.start('mariadb', [
-      '--wsrep-on=ON',
-      ...cluster,
-      '--binlog-format=ROW',
-      '--innodb-autoinc-lock-mode=2',
-      '--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:0;pc.recovery=false;gcache.size=1M',
-    ]);
-    stopLater(server);
+    const server = await startNode();
     await (await serviceOn(type, server.url).acquire('k')).release();
     for (const strategy of ['row', 'session'] as const) {
       const error = await failureOf(serviceOn(type, server.url, { strategy }).acquire('k'));

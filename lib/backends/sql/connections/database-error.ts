@@ -65,10 +65,10 @@ export const WRITABLE_ADVICE = 'locks need a database that takes writes, and not
 
 /**
  * Codes for a database that takes no writes. libsql reports `UNKNOWN_SQLITE_ERROR_1544` for
- * `SQLITE_READONLY_DIRECTORY`.
+ * `SQLITE_READONLY_DIRECTORY`. `ER_UNKNOWN_COM_ERROR` is what a node of Galera outside of its cluster replies.
  */
 const READ_ONLY_CODE_PATTERN =
-  /^(25006|ER_(OPTION_PREVENTS_STATEMENT|OPEN_AS_READONLY|(INNODB_)?READ_ONLY(_MODE)?|CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)|SQLITE_READONLY(_DBMOVED|_DIRECTORY)?|UNKNOWN_SQLITE_ERROR_1544)$/u;
+  /^(25006|ER_(OPTION_PREVENTS_STATEMENT|OPEN_AS_READONLY|(INNODB_)?READ_ONLY(_MODE)?|CANT_EXECUTE_IN_READ_ONLY_TRANSACTION|UNKNOWN_COM_ERROR)|SQLITE_READONLY(_DBMOVED|_DIRECTORY)?|UNKNOWN_SQLITE_ERROR_1544)$/u;
 
 /** Returns whether a healthy server refused the statement because of its values, or because the role lacks a right. */
 export function isRefusedValueError(error: unknown): error is DatabaseError {
