@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { chmod, readdir, readFile, readlink } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { BACKEND_NAMES } from '../../stampede/shop-process/lock-backends.js';
 import type { Report } from '../../stampede/report.js';
+import { TemporaryDirectory } from '../support/temporary-directory.js';
 import { type CompiledSample, compileSample } from './compiled-sample.js';
 
 /** Choices of `--backend` that lock across processes, without the further strategies of a database. */
@@ -32,19 +31,19 @@ export class Stampedes implements AsyncDisposable {
 
   private constructor(
     private readonly sample: CompiledSample,
-    private readonly directory: string,
+    private readonly directory: TemporaryDirectory,
   ) {}
 
   static async prepare(): Promise<Stampedes> {
-    const directory = await mkdtemp(join(tmpdir(), 'stampedes-'));
+    const directory = new TemporaryDirectory('stampedes');
     // Servers with accounts of their own have theirs in there.
-    await chmod(directory, 0o711);
+    await chmod(directory.path, 0o711);
     return new Stampedes(await compileSample(), directory);
   }
 
   start(args: readonly string[], env: Readonly<Record<string, string>> = {}): ChildProcess {
     const child = spawn(process.execPath, [...SHORT_LIVED, this.sample.stampede, ...args], {
-      env: { PATH: process.env['PATH'], ...NEWER_SERVERS, TMPDIR: this.directory, ...env },
+      env: { PATH: process.env['PATH'], ...NEWER_SERVERS, TMPDIR: this.directory.path, ...env },
     });
     this.#running.add(child);
     child.once('exit', () => this.#running.delete(child));
@@ -57,7 +56,7 @@ export class Stampedes implements AsyncDisposable {
 
   /** Returns the files that are still there. */
   files(): Promise<string[]> {
-    return readdir(this.directory);
+    return readdir(this.directory.path);
   }
 
   /** Returns the commands of processes that work in there, or were told to put temporary files there. Some overwrite their environment. */
@@ -69,7 +68,8 @@ export class Stampedes implements AsyncDisposable {
   async #commandOf(pid: string): Promise<string | undefined> {
     const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
     const worksIn = await readlink(`/proc/${pid}/cwd`).catch(() => '');
-    const isOurs = environment.includes(`TMPDIR=${this.directory}\0`) || worksIn.startsWith(`${this.directory}/`);
+    const isOurs =
+      environment.includes(`TMPDIR=${this.directory.path}\0`) || worksIn.startsWith(`${this.directory.path}/`);
     if (!isOurs) return undefined;
     const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
     return command.replaceAll('\0', ' ').trim();
@@ -77,7 +77,7 @@ export class Stampedes implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const child of this.#running) child.kill('SIGKILL');
-    await rm(this.directory, { recursive: true });
+    this.directory[Symbol.dispose]();
     await this.sample[Symbol.asyncDispose]();
   }
 }

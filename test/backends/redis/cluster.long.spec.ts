@@ -4,7 +4,15 @@ import { inspect } from 'node:util';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode, type RedisOptions } from 'nestjs-distributed-lock/redis';
 import { slotOf } from '../../../lib/backends/redis/connection/key-slot.js';
-import { askRedis, atLeastMs, eventually, FaultProxy, freePort, timeLimitOf } from '../../support/index.js';
+import {
+  askRedis,
+  atLeastMs,
+  endAfterEach,
+  eventually,
+  FaultProxy,
+  freePort,
+  timeLimitOf,
+} from '../../support/index.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
 
 /** TTL of a lock that its process has to renew in time. */
@@ -15,19 +23,16 @@ const OURS = 'name=nestjs-distributed-lock';
 
 describe('a cluster', () => {
   let cluster: RedisCluster;
-  const opened: (() => Promise<unknown> | void)[] = [];
+  const endLater = endAfterEach((end: () => unknown) => end());
   beforeAll(async () => {
     cluster = await RedisCluster.start({ replicas: 0, nodeTimeoutMs: 15_000 });
-  });
-  afterEach(async () => {
-    for (const close of opened.splice(0).toReversed()) await close();
   });
   afterAll(() => cluster.stop());
 
   function connect(options: Partial<RedisOptions> = {}, settings = {}): LockService {
     const place = 'client' in options ? {} : { cluster: cluster.addresses };
     const service = new LockService(redis({ ...place, ...options } as RedisOptions), settings);
-    opened.push(() => service.close(1_000));
+    endLater(() => service.close(1_000));
     return service;
   }
 
@@ -64,7 +69,7 @@ describe('a cluster', () => {
     'given as a Cluster of %s is the model for our own connections, and stays as it was (%s)',
     async (_version, mode, make) => {
       const client = make();
-      opened.push(() => client.disconnect());
+      endLater(() => client.disconnect());
       const [a, b] = [new LockService(redis({ client, mode })), new LockService(redis({ client, mode }))];
       const ttlMs = atLeastMs(1_000);
       const first = await a.acquire('key', { ttlMs });
@@ -121,7 +126,7 @@ describe('a cluster', () => {
 
   it('is reached through other addresses, by natMap', async () => {
     const proxies = await Promise.all(cluster.servers.map((server) => FaultProxy.start(server)));
-    opened.push(() => Promise.all(proxies.map((proxy) => proxy.close())));
+    endLater(() => Promise.all(proxies.map((proxy) => proxy.close())));
     const addresses = proxies.map(({ port }) => ({ host: '127.0.0.1', port }));
     const natMap = Object.fromEntries(
       cluster.servers.map(({ port }, i) => [`127.0.0.1:${port}`, addresses[i] ?? fail()]),
@@ -135,7 +140,7 @@ describe('a cluster', () => {
   it('is found by any node that answers, however many do not', async () => {
     const dead = { host: '127.0.0.1', port: await freePort() };
     const proxies = await Promise.all(cluster.servers.map((server) => FaultProxy.start(server)));
-    opened.push(() => Promise.all(proxies.map((proxy) => proxy.close())));
+    endLater(() => Promise.all(proxies.map((proxy) => proxy.close())));
     for (const proxy of proxies) proxy.drop();
     const silent = proxies.map(({ port }) => ({ host: '127.0.0.1', port }));
     const [last] = cluster.addresses;

@@ -3,25 +3,22 @@ import { Redis as Redis5 } from 'ioredis-5';
 import { inspect } from 'node:util';
 import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import { redis, type RedisOptions } from 'nestjs-distributed-lock/redis';
-import { askRedis, eventually, FaultProxy, freePort, timeLimitOf } from '../../support/index.js';
+import { askRedis, endAfterEach, eventually, FaultProxy, freePort, timeLimitOf } from '../../support/index.js';
 import { RedisSentinels } from '../../servers/redis-sentinels.js';
 
 const LONG = { ttlMs: 60_000, waitMs: 20_000 };
 
 describe('under Sentinel', () => {
   let set: RedisSentinels;
-  const opened: (() => Promise<unknown> | void)[] = [];
+  const endLater = endAfterEach((end: () => unknown) => end());
   beforeAll(async () => {
     set = await RedisSentinels.start();
-  });
-  afterEach(async () => {
-    for (const close of opened.splice(0).toReversed()) await close();
   });
   afterAll(() => set.stop());
 
   function connect(options: object = {}, settings: LockServiceOptions = {}): LockService {
     const service = new LockService(redis({ sentinels: set.addresses, name: set.name, ...options }), settings);
-    opened.push(() => service.close(1_000));
+    endLater(() => service.close(1_000));
     return service;
   }
 
@@ -30,7 +27,7 @@ describe('under Sentinel', () => {
     ['5', () => new Redis5({ sentinels: set.addresses, name: set.name })],
   ])('a client that was given stays as it was (ioredis %s)', async (_version, make) => {
     const client = make();
-    opened.push(() => client.disconnect());
+    endLater(() => client.disconnect());
     const options: RedisOptions = { client };
     const [a, b] = [new LockService(redis(options)), new LockService(redis(options))];
     const first = await a.acquire('given');
@@ -43,7 +40,7 @@ describe('under Sentinel', () => {
 
   it('a Sentinel that does not answer, or is not there, is passed over', async () => {
     const silent = await FaultProxy.start({ port: set.sentinels[0]?.port ?? 0 });
-    opened.push(() => silent.close());
+    endLater(() => silent.close());
     silent.drop();
     const dead = { host: '127.0.0.1', port: await freePort() };
     const [, , last] = set.addresses;
@@ -71,7 +68,7 @@ describe('under Sentinel', () => {
   it('master and Sentinels are reached through other addresses, by natMap', async () => {
     const master = await set.master();
     const proxy = await FaultProxy.start(master);
-    opened.push(() => proxy.close());
+    endLater(() => proxy.close());
     const service = connect({ natMap: { [`127.0.0.1:${master.port}`]: { host: '127.0.0.1', port: proxy.port } } });
     await service.withLock('key', () => undefined);
     expect(proxy.connections).toBe(1);

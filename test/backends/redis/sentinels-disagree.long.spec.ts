@@ -2,23 +2,20 @@ import { Redis } from 'ioredis';
 import { LockService, ReportedHealth } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { createSentinelSource } from '../../../lib/backends/redis/sentinel/sentinel-source.js';
-import { askRedis, eventually, FaultProxy, RedisServer, throughout } from '../../support/index.js';
+import { askRedis, endAfterEach, eventually, FaultProxy, RedisServer, throughout } from '../../support/index.js';
 import { RedisSentinels, Sentinel } from '../../servers/redis-sentinels.js';
 
 describe.each(['ioredis', 'redis'] as const)('Sentinels that disagree about the master (%s)', (clientPackage) => {
   let set: RedisSentinels;
-  const opened: (() => Promise<unknown> | void)[] = [];
+  const endLater = endAfterEach((end: () => unknown) => end());
   beforeAll(async () => {
     set = await RedisSentinels.start({ downAfterMs: 10_000 });
-  });
-  afterEach(async () => {
-    for (const close of opened.splice(0).toReversed()) await close();
   });
   afterAll(() => set.stop());
 
   function connect(options: object = {}): LockService {
     const service = new LockService(redis({ sentinels: set.addresses, name: set.name, clientPackage, ...options }));
-    opened.push(() => service.close(1_000));
+    endLater(() => service.close(1_000));
     return service;
   }
 
@@ -26,7 +23,7 @@ describe.each(['ioredis', 'redis'] as const)('Sentinels that disagree about the 
     const [, replica] = set.servers;
     // It hears of no other master, because no failover has made the configuration of the others newer than its own.
     const staleSentinel = await Sentinel.start(set.name, Number(replica?.port), 60_000);
-    opened.push(() => staleSentinel.stop());
+    endLater(() => staleSentinel.stop());
     expect(await askRedis(staleSentinel.port, 'INFO sentinel')).toContain(`address=127.0.0.1:${replica?.port}`);
     const service = connect({ sentinels: [{ host: '127.0.0.1', port: staleSentinel.port }, ...set.addresses] });
     await expect(service.withLock('key', () => 'in')).resolves.toBe('in');
@@ -37,9 +34,9 @@ describe.each(['ioredis', 'redis'] as const)('Sentinels that disagree about the 
 
   it('a Sentinel that names a server which does not answer is not asked for ever', async () => {
     const silentServer = await RedisServer.start();
-    opened.push(() => silentServer.stop());
+    endLater(() => silentServer.stop());
     const staleSentinel = await Sentinel.start(set.name, silentServer.port, 60_000);
-    opened.push(() => staleSentinel.stop());
+    endLater(() => staleSentinel.stop());
     silentServer.freeze();
     const sentinels = [{ host: '127.0.0.1', port: staleSentinel.port }, ...set.addresses];
     await expect(connect({ sentinels }).withLock('key', () => 'in', { waitMs: 60_000 })).resolves.toBe('in');
@@ -48,12 +45,12 @@ describe.each(['ioredis', 'redis'] as const)('Sentinels that disagree about the 
   it('each announcement of a new master is heard, and only the first ends the connection', async () => {
     const [formerMaster, replica] = set.servers;
     const proxy = await FaultProxy.start({ port: Number(replica?.port) });
-    opened.push(() => proxy.close());
+    endLater(() => proxy.close());
     const natMap = { [`127.0.0.1:${replica?.port}`]: { host: '127.0.0.1', port: proxy.port } };
     const addresses: unknown[] = [];
     const source = createSentinelSource({ sentinels: set.addresses, name: set.name, natMap }, clientPackage);
     const stopWatching = source.watchMaster?.(new ReportedHealth(), (address) => void addresses.push(address));
-    opened.push(() => stopWatching?.());
+    endLater(() => stopWatching?.());
 
     let connectionCount = 0;
     proxy.onRequest((chunk) => (connectionCount += /setname/iu.test(chunk.toString('latin1')) ? 1 : 0));
@@ -62,7 +59,7 @@ describe.each(['ioredis', 'redis'] as const)('Sentinels that disagree about the 
     const toldPorts = new Set<number>();
     for (const { port } of set.sentinels) {
       const listener = new Redis({ port });
-      opened.push(() => listener.disconnect());
+      endLater(() => listener.disconnect());
       await listener.subscribe('+switch-master');
       listener.on('message', () => toldPorts.add(port));
       // The two watches of this process, and the listener.
