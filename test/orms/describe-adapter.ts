@@ -3,6 +3,7 @@ import { fence, lockIn } from 'nestjs-distributed-lock/sql';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DatabaseName, DATABASES, OTHER_FENCES, startDatabase, type TestDatabase } from './databases.js';
 import type { Client, Work } from './orm-client.js';
+import { endAfterEach } from '../support/after-each.js';
 import { timeLimitOf } from '../support/machine.js';
 
 /** A client whose transaction can be told apart once it is over. */
